@@ -1,0 +1,1 @@
+"""What an application uses: transactional emit and an idempotent consumer."""

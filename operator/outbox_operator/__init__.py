@@ -1,0 +1,1 @@
+"""The operator: reconciles OutboxRelay resources into relays."""

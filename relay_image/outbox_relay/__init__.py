@@ -1,0 +1,1 @@
+"""The relay: moves committed outbox events from MongoDB to Kafka."""
