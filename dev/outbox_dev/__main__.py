@@ -1,0 +1,5 @@
+"""`python -m outbox_dev`."""
+
+from outbox_dev.cli import main
+
+main()
