@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
-from outbox_api.base import Duration, Model, ShortText, section
+from outbox_api.base import Duration, Model, section
 
 LabelValue = Annotated[str, StringConstraints(max_length=63)]
 
@@ -13,7 +13,7 @@ class PodMonitor(Model):
     """The PodMonitor of the relay, where the API exists."""
 
     enabled: bool = Field(default=True, description="Create a PodMonitor.")
-    labels: dict[ShortText, LabelValue] = Field(
+    labels: dict[str, LabelValue] = Field(
         default_factory=dict, max_length=64, description="Labels of it.", json_schema_extra={"default": {}}
     )
 
@@ -22,7 +22,7 @@ class Alerts(Model):
     """The alert rules of the relay, where the API exists."""
 
     enabled: bool = Field(default=True, description="Create alert rules.")
-    labels: dict[ShortText, LabelValue] = Field(
+    labels: dict[str, LabelValue] = Field(
         default_factory=dict,
         max_length=64,
         description="Labels of the rules' object.",

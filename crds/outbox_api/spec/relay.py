@@ -44,8 +44,8 @@ class Lease(Model):
 class Resources(Model):
     """Resources of the relay's container. Unset: requests 100m CPU and 128Mi memory, limit 384Mi memory."""
 
-    requests: dict[ShortText, Quantity] | None = Field(default=None, max_length=16, description="Requested resources.")
-    limits: dict[ShortText, Quantity] | None = Field(default=None, max_length=16, description="Limits.")
+    requests: dict[str, Quantity] | None = Field(default=None, max_length=16, description="Requested resources.")
+    limits: dict[str, Quantity] | None = Field(default=None, max_length=16, description="Limits.")
 
 
 class NetworkPolicy(Model):
@@ -85,7 +85,7 @@ class Toleration(Model):
 class ServiceAccountTemplate(Model):
     """What may be set on the relay's ServiceAccount."""
 
-    annotations: dict[ShortText, LongText] | None = Field(
+    annotations: dict[str, LongText] | None = Field(
         default=None, max_length=64, description="Annotations, for example of a cloud's workload identity."
     )
 
@@ -107,11 +107,9 @@ class PodTemplate(Model):
         )
     )
 
-    labels: dict[ShortText, LabelValue] | None = Field(default=None, max_length=64, description="Labels of the pods.")
-    annotations: dict[ShortText, LongText] | None = Field(
-        default=None, max_length=64, description="Annotations of the pods."
-    )
-    node_selector: dict[ShortText, LabelValue] | None = Field(
+    labels: dict[str, LabelValue] | None = Field(default=None, max_length=64, description="Labels of the pods.")
+    annotations: dict[str, LongText] | None = Field(default=None, max_length=64, description="Annotations of the pods.")
+    node_selector: dict[str, LabelValue] | None = Field(
         default=None, max_length=64, description="Node labels that a pod asks for."
     )
     tolerations: list[Toleration] | None = Field(default=None, max_length=64, description="Tolerations of the pods.")

@@ -95,7 +95,7 @@ class Topics(Model):
     replication_factor: int | None = Field(
         default=None, ge=1, le=100, description="Replicas of a created topic. Unset: the broker's default."
     )
-    config: dict[ShortText, LongText] | None = Field(
+    config: dict[str, LongText] | None = Field(
         default=None, max_length=64, description="Topic configuration of a created topic, such as retention.ms."
     )
 
