@@ -10,7 +10,7 @@ PLURAL: Final = "outboxrelays"
 CRD_NAME: Final = f"{PLURAL}.{GROUP}"
 
 MAX_NAME_LENGTH: Final = 45
-"""A child's name adds at most 18 characters (`-outbox-99-checkpoint`) and must stay a label value of 63."""
+"""So that the name of a shard's Deployment, which labels and hostnames carry, stays within a label's 63 characters."""
 
 LABEL_NAME: Final = "app.kubernetes.io/name"
 LABEL_INSTANCE: Final = "app.kubernetes.io/instance"
