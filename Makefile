@@ -71,7 +71,7 @@ demo: install ## The whole thing: a cluster, the operator, a relay, events, a cr
 	@$(DEV) demo
 
 test: check ## All checks, unit and integration tests, coverage gate
-	@$(BIN)/pytest --cov --cov-report=term --cov-report=xml:.build/coverage.xml
+	@$(BIN)/pytest --cov --cov-report=term --junitxml=.build/junit-test.xml
 
 e2e: install ## Tests with real pods on a kind cluster
 	@$(DEV) e2e
