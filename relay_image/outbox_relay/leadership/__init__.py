@@ -1,0 +1,1 @@
+"""Who leads a shard, and until when."""

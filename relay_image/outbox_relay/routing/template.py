@@ -1,0 +1,148 @@
+"""Templates such as `outbox.event.{aggregateType}`, compiled once into functions of a document.
+
+What a template needs and a document lacks decides the outcome: a null leaves the part out (no key, no
+header); a field that is not there refuses the event, or with `onMissingField: Ignore` leaves the part out as well.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from outbox_relay.encoding.text import text
+from outbox_relay.events.decode import Document
+from outbox_relay.events.fields import FieldPaths, Getter, getter
+from outbox_relay.events.record import EventRefusedError, Reason
+from outbox_relay.routing.errors import RouteError
+
+Lookup = Callable[[Document], Any]
+"""Returns the value at a path; None where it is null, or absent and that is ignored; raises EventRefusedError else."""
+
+BytesOf = Callable[[Document], bytes | None]
+TextOf = Callable[[Document], str]
+
+_PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
+_FIELD_PATH = re.compile(r"[^.$ {}]+(\.[^.$ {}]+)*")
+
+
+@dataclass(frozen=True)
+class Template:
+    """A template taken apart.
+
+    Attributes:
+        literals: the texts around the fields, one more than fields.
+        fields: the names between braces, in order: logical fields or document paths.
+    """
+
+    literals: tuple[str, ...]
+    fields: tuple[str, ...]
+
+    @classmethod
+    def parse(cls, source: str, *, part: str) -> "Template":
+        """Take a template apart; `part` is where it stands in the spec.
+
+        Raises:
+            RouteError: a brace without its other half, or what is between braces is no field path.
+        """
+        pieces = _PLACEHOLDER.split(source)
+        literals, names = tuple(pieces[0::2]), tuple(pieces[1::2])
+        if any("{" in literal or "}" in literal for literal in literals):
+            raise RouteError(f"spec.{part}", f"{source!r} has a brace without its other half; write fields as {{name}}")
+        for name in names:
+            if not _FIELD_PATH.fullmatch(name):
+                raise RouteError(
+                    f"spec.{part}", f"{source!r} has {{{name}}}, which is no field; write a name or a dotted path"
+                )
+        return cls(literals, names)
+
+
+def lookup(get: Getter, path: str, *, part: str, ignore_missing: bool) -> Lookup:
+    """Return a lookup that applies the policy on absent fields; `part` is what of the route needs the field."""
+
+    def look_up(document: Document) -> Any:
+        try:
+            return get(document)
+        except KeyError:
+            if ignore_missing:
+                return None
+            raise _missing(path, part) from None
+
+    return look_up
+
+
+def text_template(source: str, paths: FieldPaths, *, part: str) -> TextOf:
+    """Compile a template that every event must fill: null and absent fields both refuse the event."""
+    template = Template.parse(source, part=part)
+    if not template.fields:
+        return lambda _: source
+    lookups = _lookups(template, paths, part=part, ignore_missing=False)
+    names = [paths.path(name) for name in template.fields]
+    join = _joiner(template)
+
+    def fill(document: Document) -> str:
+        values = [look_up(document) for look_up in lookups]
+        if None in values:
+            path = names[values.index(None)]
+            raise EventRefusedError(
+                Reason.INVALID_FIELD,
+                f"field {path} is null, and {part} needs its value; set it in the event, or change spec.{part}",
+                field=path,
+            )
+        return join(values)
+
+    return fill
+
+
+def bytes_template(
+    source: str, paths: FieldPaths, *, part: str, ignore_missing: bool, single: Callable[[Any], bytes]
+) -> BytesOf:
+    """Compile a template for bytes; `single` encodes the value where the template is one field and nothing else."""
+    template = Template.parse(source, part=part)
+    if not template.fields:
+        constant = source.encode()
+        return lambda _: constant
+    lookups = _lookups(template, paths, part=part, ignore_missing=ignore_missing)
+    if template.literals == ("", ""):
+        look_up = lookups[0]
+
+        def encode_one(document: Document) -> bytes | None:
+            value = look_up(document)
+            return None if value is None else single(value)
+
+        return encode_one
+    join = _joiner(template)
+
+    def fill(document: Document) -> bytes | None:
+        values = [look_up(document) for look_up in lookups]
+        return None if None in values else join(values).encode()
+
+    return fill
+
+
+def _lookups(template: Template, paths: FieldPaths, *, part: str, ignore_missing: bool) -> list[Lookup]:
+    resolved = [paths.path(name) for name in template.fields]
+    return [lookup(getter(path), path, part=part, ignore_missing=ignore_missing) for path in resolved]
+
+
+def _joiner(template: Template) -> Callable[[list[Any]], str]:
+    if len(template.fields) == 1:
+        before, after = template.literals
+        return lambda values: f"{before}{text(values[0])}{after}"
+    first, *rest = template.literals
+
+    def join(values: list[Any]) -> str:
+        pieces = [first]
+        for value, literal in zip(values, rest, strict=True):
+            pieces += (text(value), literal)
+        return "".join(pieces)
+
+    return join
+
+
+def _missing(path: str, part: str) -> EventRefusedError:
+    return EventRefusedError(
+        Reason.MISSING_FIELD,
+        f"field {path} is missing, and {part} needs it; write it in the event, or change spec.{part}"
+        " or spec.route.onMissingField",
+        field=path,
+    )
