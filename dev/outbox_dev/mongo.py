@@ -2,7 +2,6 @@
 
 import base64
 import secrets
-import socket
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,93 +12,18 @@ from urllib.parse import quote_plus
 from outbox_dev.mongod import mongod
 from outbox_dev.netns import call_in
 from outbox_dev.ports import free_port
-from outbox_dev.processes import Process, Processes
+from outbox_dev.processes import Processes
+from outbox_dev.server import START_TIMEOUT_SECONDS, Server
 
 if TYPE_CHECKING:
     from pymongo import MongoClient
 
 REPLICA_SET = "rs0"
 ADMIN_USER = "admin"
-START_TIMEOUT_SECONDS = 60.0
 _POLL_SECONDS = 0.02
 
 # Fail-over within about two seconds instead of ten, so that tests of it are short.
 _SETTINGS = {"electionTimeoutMillis": 2000, "heartbeatIntervalMillis": 500}
-
-
-@dataclass
-class Node:
-    """One mongod.
-
-    Attributes:
-        name: its name among the processes.
-        host: address that clients and the other nodes use.
-        port: TCP port.
-        argv: how it is started.
-    """
-
-    name: str
-    host: str
-    port: int
-    argv: list[str]
-    _processes: Processes = field(repr=False)
-    _netns: str | None = field(default=None, repr=False)
-
-    @property
-    def address(self) -> str:
-        """`host:port`."""
-        return f"{self.host}:{self.port}"
-
-    @property
-    def process(self) -> Process:
-        """The running process.
-
-        Raises:
-            RuntimeError: it does not run.
-        """
-        process = self._processes.get(self.name)
-        if process is None:
-            raise RuntimeError(f"{self.name} does not run")
-        return process
-
-    def start(self) -> None:
-        """Start it (again) on its port and data, and wait until it takes connections."""
-        process = self._processes.start(self.name, self.argv, netns=self._netns)
-        deadline = time.monotonic() + START_TIMEOUT_SECONDS
-        while not call_in(self._netns, self._accepts):
-            if not process.alive:
-                raise RuntimeError(f"{self.name} ended at its start:\n{process.log_tail()}")
-            if time.monotonic() > deadline:
-                raise TimeoutError(f"{self.name} takes no connections:\n{process.log_tail()}")
-            time.sleep(_POLL_SECONDS)
-
-    def stop(self) -> None:
-        """End it in an orderly way (a primary steps down first); its data stay."""
-        self._processes.stop(self.name)
-
-    def kill(self) -> None:
-        """End it with SIGKILL; its data stay."""
-        self.process.kill()
-
-    def freeze(self) -> None:
-        """Stop it with SIGSTOP: connections stay open and nobody answers."""
-        self.process.freeze()
-
-    def thaw(self) -> None:
-        """Let it go on after `freeze`."""
-        self.process.thaw()
-
-    def restart(self) -> None:
-        """End it in an orderly way if it runs, and start it again on the same port."""
-        self.stop()
-        self.start()
-
-    def _accepts(self) -> bool:
-        try:
-            with socket.create_connection((self.host, self.port), timeout=1):
-                return True
-        except OSError:
-            return False
 
 
 @dataclass
@@ -114,7 +38,7 @@ class MongoDB:
     """
 
     uri: str
-    nodes: list[Node]
+    nodes: list[Server]
     replica_set: str | None
     password: str | None = field(default=None, repr=False)
     netns: str | None = None
@@ -169,9 +93,11 @@ class MongoDB:
             argv += ["--auth"] if auth else []
             argv += ["--oplogSize", str(oplog_size_mb)] if oplog_size_mb else []
             argv += _economy(parameters or {})
-            members.append(Node(f"{name}-{index}", host, port, argv, processes, netns))
+            members.append(Server(f"{name}-{index}", host, port, argv, processes, netns))
         for node in members:
-            node.start()
+            node.launch()
+        for node in members:
+            node.wait_ready()
         password = secrets.token_urlsafe(12) if auth else None
         replica_set = None if standalone else REPLICA_SET
         mongo = cls("", members, replica_set, password, netns)
@@ -215,7 +141,7 @@ class MongoDB:
         call_in(self.netns, create)
         return self.uri_for(user, password)
 
-    def primary(self) -> Node:
+    def primary(self) -> Server:
         """Return the node that is the primary now, waiting for an election if need be."""
 
         def find() -> tuple[str, int] | None:
