@@ -10,12 +10,19 @@ from outbox_dev.progress import SetupError, say
 
 # Modules with an attribute `part`, in the order in which `down` ends them. They
 # import what is heavy (drivers, clients) only when it is used.
-PART_MODULES: tuple[str, ...] = ()
+PART_MODULES = (
+    "outbox_dev.kubernetes.cluster_cli",
+    "outbox_dev.kubernetes.control_plane_cli",
+    "outbox_dev.images",
+    "outbox_dev.kafka_cli",
+    "outbox_dev.mongo_cli",
+)
 
 
 def load_parts() -> list[Part]:
     """Return all parts of the local environment, in the order they are taken down."""
-    return [import_module(name).part for name in PART_MODULES]
+    parts: list[Part] = [import_module(name).part for name in PART_MODULES]
+    return parts
 
 
 def build_app() -> typer.Typer:
@@ -29,7 +36,7 @@ def build_app() -> typer.Typer:
     )
     parts = load_parts()
     for part in parts:
-        app.add_typer(part.app, name=part.name)
+        app.add_typer(part.app, name=None if part.top_level else part.name)
 
     @app.command()
     def status() -> None:

@@ -165,6 +165,11 @@ class Kafka(KafkaIO):
             server.wait_ready()
         return kafka
 
+    def heal(self) -> None:
+        """Undo what a test did to the servers: thaw the frozen, start the dead."""
+        for server in self.brokers:
+            server.heal()
+
     def stop(self) -> None:
         """End all brokers; the data stay."""
         for broker in self.brokers:

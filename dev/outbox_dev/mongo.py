@@ -105,6 +105,11 @@ class MongoDB:
         call_in(netns, mongo._set_up)
         return mongo
 
+    def heal(self) -> None:
+        """Undo what a test did to the servers: thaw the frozen, start the dead."""
+        for server in self.nodes:
+            server.heal()
+
     def stop(self) -> None:
         """End all servers; the data stay."""
         for node in self.nodes:

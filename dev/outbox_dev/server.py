@@ -100,6 +100,13 @@ class Server:
         """Let it go on after `freeze`."""
         self.process.thaw()
 
+    def heal(self) -> None:
+        """Make it serve again, frozen or dead."""
+        if self.running:
+            self.thaw()
+        else:
+            self.start()
+
     def restart(self) -> None:
         """End it in an orderly way if it runs, and start it again on the same port."""
         self.stop()
