@@ -68,10 +68,11 @@ class Renderer:
 
     def _record(self, document: Document) -> Record:
         route = self._route
+        topic = route.topic(document)  # first, so that a document of another kind is refused for what it lacks most
         headers = [(name, value) for name, fill in route.headers if (value := fill(document)) is not None]
         own = route.event_headers(document)
         return Record(
-            topic=route.topic(document),
+            topic=topic,
             partition=None if route.partition is None else route.partition(document),
             timestamp=None if route.timestamp is None else route.timestamp(document),
             key=route.key(document),

@@ -11,7 +11,7 @@ _LONGEST = 120
 def describe_id(document_id: Any) -> str:
     """Return `_id=<text>`, shortened; a document whose id is null, absent or unreadable says so."""
     if document_id is None:
-        return "without a readable _id"
+        return "without an _id that can be read"
     try:
         shown = text(document_id)
     except EncodingError:

@@ -1,7 +1,8 @@
 """Templates such as `outbox.event.{aggregateType}`, compiled once into functions of a document.
 
-What a template needs and a document lacks decides the outcome: a null leaves the part out (no key, no
-header); a field that is not there refuses the event, or with `onMissingField: Ignore` leaves the part out as well.
+What a template needs and a document lacks decides the outcome. A null leaves the part out (no key, no header); a field
+that is not there refuses the event, or with `onMissingField: Ignore` leaves the part out as well. The topic cannot be
+left out: without a value for it the event is refused, always.
 """
 
 import re
@@ -11,7 +12,7 @@ from typing import Any
 
 from outbox_relay.encoding.text import text
 from outbox_relay.events.decode import Document
-from outbox_relay.events.fields import FieldPaths, Getter, getter
+from outbox_relay.events.fields import FieldPaths, Getter, getter, optional
 from outbox_relay.events.record import EventRefusedError, Reason
 from outbox_relay.routing.errors import RouteError
 
@@ -65,7 +66,12 @@ def lookup(get: Getter, path: str, *, part: str, ignore_missing: bool) -> Lookup
         except KeyError:
             if ignore_missing:
                 return None
-            raise _missing(path, part) from None
+            raise EventRefusedError(
+                Reason.MISSING_FIELD,
+                f"field {path} is missing, and {part} needs it; write it in the event, or change spec.{part}"
+                " or spec.route.onMissingField",
+                field=path,
+            ) from None
 
     return look_up
 
@@ -75,8 +81,8 @@ def text_template(source: str, paths: FieldPaths, *, part: str) -> TextOf:
     template = Template.parse(source, part=part)
     if not template.fields:
         return lambda _: source
-    lookups = _lookups(template, paths, part=part, ignore_missing=False)
     names = [paths.path(name) for name in template.fields]
+    lookups = [optional(path) for path in names]
     join = _joiner(template)
 
     def fill(document: Document) -> str:
@@ -84,8 +90,8 @@ def text_template(source: str, paths: FieldPaths, *, part: str) -> TextOf:
         if None in values:
             path = names[values.index(None)]
             raise EventRefusedError(
-                Reason.INVALID_FIELD,
-                f"field {path} is null, and {part} needs its value; set it in the event, or change spec.{part}",
+                Reason.MISSING_FIELD,
+                f"field {path} is missing or null, and {part} needs it; set it in the event, or change spec.{part}",
                 field=path,
             )
         return join(values)
@@ -101,7 +107,8 @@ def bytes_template(
     if not template.fields:
         constant = source.encode()
         return lambda _: constant
-    lookups = _lookups(template, paths, part=part, ignore_missing=ignore_missing)
+    resolved = [paths.path(name) for name in template.fields]
+    lookups = [lookup(getter(path), path, part=part, ignore_missing=ignore_missing) for path in resolved]
     if template.literals == ("", ""):
         look_up = lookups[0]
 
@@ -119,11 +126,6 @@ def bytes_template(
     return fill
 
 
-def _lookups(template: Template, paths: FieldPaths, *, part: str, ignore_missing: bool) -> list[Lookup]:
-    resolved = [paths.path(name) for name in template.fields]
-    return [lookup(getter(path), path, part=part, ignore_missing=ignore_missing) for path in resolved]
-
-
 def _joiner(template: Template) -> Callable[[list[Any]], str]:
     if len(template.fields) == 1:
         before, after = template.literals
@@ -137,12 +139,3 @@ def _joiner(template: Template) -> Callable[[list[Any]], str]:
         return "".join(pieces)
 
     return join
-
-
-def _missing(path: str, part: str) -> EventRefusedError:
-    return EventRefusedError(
-        Reason.MISSING_FIELD,
-        f"field {path} is missing, and {part} needs it; write it in the event, or change spec.{part}"
-        " or spec.route.onMissingField",
-        field=path,
-    )
