@@ -33,8 +33,13 @@ def closed_model(**extra: Any) -> ConfigDict:
 
 
 def section(model: type[Model], description: str) -> Any:
-    """Return a field whose inner defaults apply when the user leaves the object out (`default: {}` in the CRD)."""
-    return Field(default_factory=model, description=description, json_schema_extra={"default": {}})
+    """Return a field whose inner defaults apply when the user leaves the object out.
+
+    The CRD's default is `{}`, which the server fills in. Where the object has CEL rules it is spelled out: the server
+    checks the rules on the bare default, when it accepts the CRD.
+    """
+    default = model().wire() if "json_schema_extra" in model.model_config else {}
+    return Field(default_factory=model, description=description, json_schema_extra={"default": default})
 
 
 def _text(value: object) -> object:
