@@ -149,6 +149,11 @@ def test_the_topic_cannot_be_left_out(make_renderer: Any, policy: str, aggregate
     assert "field aggregate is missing or null, and route.topic needs it" in outcome.message
 
 
+def test_each_field_of_a_topic_must_have_a_value(make_renderer: Any) -> None:
+    outcome = refused(make_renderer(topic="{aggregateType}.{gone}"), EVENT)
+    assert (outcome.reason, outcome.field) == (Reason.MISSING_FIELD, "gone")
+
+
 @pytest.mark.parametrize(("value", "partition"), [(0, 0), (Int64(11), 11), (3.0, 3), (-1, -1)])
 def test_a_routed_partition_is_any_whole_number_unchecked(make_renderer: Any, value: Any, partition: int) -> None:
     record = rendered(make_renderer(partitionField="p"), p=value)

@@ -13,6 +13,4 @@ def json_payload(value: Any) -> bytes:
     """
     if isinstance(value, str):
         return value.encode()
-    if isinstance(value, bytes):
-        return bytes(value)
-    return json_bytes(value)
+    return bytes(value) if isinstance(value, bytes) else json_bytes(value)

@@ -25,7 +25,7 @@ def text(value: Any) -> str:
 
 def text_bytes(value: Any) -> bytes:
     """Return the text in UTF-8."""
-    return text(value).encode()
+    return value.encode() if type(value) is str else text(value).encode()
 
 
 def key_bytes(value: Any) -> bytes:
@@ -33,6 +33,8 @@ def key_bytes(value: Any) -> bytes:
 
     A UUID of subtype 4 is text, so that it meets the same key written by a producer that has the id as a string.
     """
+    if type(value) is str:
+        return value.encode()
     if isinstance(value, bytes) and not is_uuid(value):
         return bytes(value)
     return text(value).encode()

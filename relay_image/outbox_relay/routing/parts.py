@@ -8,7 +8,7 @@ from bson.datetime_ms import DatetimeMS
 
 from outbox_relay.encoding.text import text_bytes
 from outbox_relay.events.decode import Document
-from outbox_relay.events.fields import FieldPaths, getter, optional
+from outbox_relay.events.fields import FieldPaths, optional
 from outbox_relay.events.record import EventRefusedError, Reason
 from outbox_relay.routing.template import lookup
 
@@ -19,7 +19,7 @@ HeadersOf = Callable[[Document], list[tuple[str, bytes]]]
 def partition_field(name: str, paths: FieldPaths, *, ignore_missing: bool) -> IntOf:
     """Return the function that reads the partition's number; a null leaves the partition to the key."""
     path = paths.path(name)
-    look_up = lookup(getter(path), path, part="route.partitionField", ignore_missing=ignore_missing)
+    look_up = lookup(path, part="route.partitionField", ignore_missing=ignore_missing)
 
     def read(document: Document) -> int | None:
         value = look_up(document)
@@ -34,7 +34,7 @@ def partition_field(name: str, paths: FieldPaths, *, ignore_missing: bool) -> In
 def timestamp_field(name: str, paths: FieldPaths, *, ignore_missing: bool) -> IntOf:
     """Return the function that reads the timestamp in milliseconds since 1970; a null means the time of sending."""
     path = paths.path(name)
-    look_up = lookup(getter(path), path, part="route.timestampField", ignore_missing=ignore_missing)
+    look_up = lookup(path, part="route.timestampField", ignore_missing=ignore_missing)
 
     def read(document: Document) -> int | None:
         value = look_up(document)

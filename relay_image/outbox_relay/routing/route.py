@@ -7,7 +7,7 @@ from outbox_api.spec.route import Route
 from outbox_relay.encoding.payload import json_payload
 from outbox_relay.encoding.text import key_bytes, text_bytes
 from outbox_relay.events.decode import Document
-from outbox_relay.events.fields import FieldPaths, getter, top_level
+from outbox_relay.events.fields import FieldPaths, top_level
 from outbox_relay.routing.parts import HeadersOf, IntOf, event_headers, partition_field, timestamp_field
 from outbox_relay.routing.rewrite import topic_rewrite
 from outbox_relay.routing.template import BytesOf, Template, TextOf, bytes_template, lookup, text_template
@@ -78,7 +78,7 @@ def _topic(route: Route, paths: FieldPaths) -> TextOf:
 
 
 def _payload(path: str, *, ignore_missing: bool) -> BytesOf:
-    look_up = lookup(getter(path), path, part="source.fields.payload", ignore_missing=ignore_missing)
+    look_up = lookup(path, part="source.fields.payload", ignore_missing=ignore_missing)
 
     def encode(document: Document) -> bytes:
         return json_payload(look_up(document))

@@ -12,7 +12,7 @@ from typing import Any
 
 from outbox_relay.encoding.text import text
 from outbox_relay.events.decode import Document
-from outbox_relay.events.fields import FieldPaths, Getter, getter, optional
+from outbox_relay.events.fields import FieldPaths, getter, optional
 from outbox_relay.events.record import EventRefusedError, Reason
 from outbox_relay.routing.errors import RouteError
 
@@ -57,15 +57,16 @@ class Template:
         return cls(literals, names)
 
 
-def lookup(get: Getter, path: str, *, part: str, ignore_missing: bool) -> Lookup:
+def lookup(path: str, *, part: str, ignore_missing: bool) -> Lookup:
     """Return a lookup that applies the policy on absent fields; `part` is what of the route needs the field."""
+    if ignore_missing:
+        return optional(path)
+    get = getter(path)
 
     def look_up(document: Document) -> Any:
         try:
             return get(document)
         except KeyError:
-            if ignore_missing:
-                return None
             raise EventRefusedError(
                 Reason.MISSING_FIELD,
                 f"field {path} is missing, and {part} needs it; write it in the event, or change spec.{part}"
@@ -83,18 +84,30 @@ def text_template(source: str, paths: FieldPaths, *, part: str) -> TextOf:
         return lambda _: source
     names = [paths.path(name) for name in template.fields]
     lookups = [optional(path) for path in names]
-    join = _joiner(template)
+
+    def refused(path: str) -> EventRefusedError:
+        return EventRefusedError(
+            Reason.MISSING_FIELD,
+            f"field {path} is missing or null, and {part} needs it; set it in the event, or change spec.{part}",
+            field=path,
+        )
+
+    if len(lookups) == 1:
+        (look_up,), (before, after) = lookups, template.literals
+
+        def fill_one(document: Document) -> str:
+            value = look_up(document)
+            if value is None:
+                raise refused(names[0])
+            return f"{before}{value if type(value) is str else text(value)}{after}"
+
+        return fill_one
 
     def fill(document: Document) -> str:
         values = [look_up(document) for look_up in lookups]
         if None in values:
-            path = names[values.index(None)]
-            raise EventRefusedError(
-                Reason.MISSING_FIELD,
-                f"field {path} is missing or null, and {part} needs it; set it in the event, or change spec.{part}",
-                field=path,
-            )
-        return join(values)
+            raise refused(names[values.index(None)])
+        return _joined(template, values)
 
     return fill
 
@@ -107,35 +120,25 @@ def bytes_template(
     if not template.fields:
         constant = source.encode()
         return lambda _: constant
-    resolved = [paths.path(name) for name in template.fields]
-    lookups = [lookup(getter(path), path, part=part, ignore_missing=ignore_missing) for path in resolved]
+    lookups = [lookup(paths.path(name), part=part, ignore_missing=ignore_missing) for name in template.fields]
     if template.literals == ("", ""):
-        look_up = lookups[0]
+        (look_up,) = lookups
 
         def encode_one(document: Document) -> bytes | None:
             value = look_up(document)
             return None if value is None else single(value)
 
         return encode_one
-    join = _joiner(template)
 
     def fill(document: Document) -> bytes | None:
         values = [look_up(document) for look_up in lookups]
-        return None if None in values else join(values).encode()
+        return None if None in values else _joined(template, values).encode()
 
     return fill
 
 
-def _joiner(template: Template) -> Callable[[list[Any]], str]:
-    if len(template.fields) == 1:
-        before, after = template.literals
-        return lambda values: f"{before}{text(values[0])}{after}"
-    first, *rest = template.literals
-
-    def join(values: list[Any]) -> str:
-        pieces = [first]
-        for value, literal in zip(values, rest, strict=True):
-            pieces += (text(value), literal)
-        return "".join(pieces)
-
-    return join
+def _joined(template: Template, values: list[Any]) -> str:
+    pieces = [template.literals[0]]
+    for value, literal in zip(values, template.literals[1:], strict=True):
+        pieces += (text(value), literal)
+    return "".join(pieces)
