@@ -22,7 +22,7 @@ FIELD_MANAGER = "outbox-operator"
 #: Seconds for a request, connecting included.
 TIMEOUT = 15.0
 
-_METHODS = {"get": "GET", "list": "GET", "create": "POST", "patch": "PATCH", "update": "PUT", "delete": "DELETE"}
+_METHODS = {"get": "GET", "list": "GET", "create": "POST", "patch": "PATCH", "update": "PUT"}
 
 _APPLY = "application/apply-patch+yaml"
 _MERGE = "application/merge-patch+json"
@@ -102,20 +102,19 @@ class Kube:
             query={"fieldManager": FIELD_MANAGER, "fieldValidation": "Strict"},
         )
 
-    async def apply(self, obj: Object, *, uid: str, subresource: str | None = None) -> Object:
+    async def apply(self, obj: Object, *, uid: str) -> Object:
         """Server-side apply onto an object that was seen, and onto no other of the same name.
 
         Args:
             obj: what the operator wants, in full: what it applied before and leaves out now is removed.
             uid: of the object seen; the server refuses with 409 or 422 when it is another one by now.
-            subresource: such as `status`.
         """
         resource = resource_of(obj)
         metadata = {**obj["metadata"], "uid": uid}
         return await self._request(
             "patch",
             resource,
-            resource.path(metadata["namespace"], metadata["name"], subresource),
+            resource.path(metadata["namespace"], metadata["name"]),
             body={**obj, "metadata": metadata},
             query={"fieldManager": FIELD_MANAGER, "force": "true", "fieldValidation": "Strict"},
             content_type=_APPLY,
@@ -132,6 +131,17 @@ class Kube:
             content_type=_MERGE,
         )
 
+    async def merge_status(self, resource: Resource, namespace: str, name: str, patch: Object) -> Object:
+        """A JSON merge patch of the status subresource; with `metadata.uid` in it, only onto that object."""
+        return await self._request(
+            "patch",
+            resource,
+            resource.path(namespace, name, "status"),
+            body=patch,
+            query={"fieldManager": FIELD_MANAGER},
+            content_type=_MERGE,
+        )
+
     async def replace(self, obj: Object) -> Object:
         """PUT; with `metadata.resourceVersion` in it, only onto that version."""
         resource = resource_of(obj)
@@ -143,15 +153,6 @@ class Kube:
             body=obj,
             query={"fieldManager": FIELD_MANAGER},
         )
-
-    async def delete(self, resource: Resource, namespace: str, name: str, *, uid: str) -> None:
-        """Delete the object seen, in the background; nothing when it, or that very one, is gone."""
-        body = {"preconditions": {"uid": uid}, "propagationPolicy": "Background"}
-        try:
-            await self._request("delete", resource, resource.path(namespace, name), body=body)
-        except ApiError as error:
-            if error.status not in {404, 409}:
-                raise
 
     async def read(self, path: str) -> Any:
         """A GET of any path that answers JSON, such as discovery or `/openapi/v3`."""

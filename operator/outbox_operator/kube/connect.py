@@ -28,8 +28,9 @@ def api_client(loaded: Configuration) -> ApiClient:
     return client
 
 
-async def for_kopf(loaded: Configuration) -> kopf.ConnectionInfo:
-    """The same connection in kopf's words, with the token as it is now (tokens of pods are replaced hourly)."""
+async def for_kopf() -> kopf.ConnectionInfo:
+    """The same connection in kopf's words, read anew: a pod's token is replaced every hour."""
+    loaded = await configuration()
     header = await loaded.get_api_key_with_prefix("BearerToken", alias="authorization")
     scheme, _, token = (header or "").partition(" ")
     return kopf.ConnectionInfo(

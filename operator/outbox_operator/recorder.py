@@ -1,0 +1,119 @@
+"""Writes Kubernetes Events: one object a resource and reason, with a growing count."""
+
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+import structlog
+
+from outbox_api import names
+from outbox_operator.custom_resource import OutboxRelay
+from outbox_operator.kube.client import FIELD_MANAGER, Kube
+from outbox_operator.kube.errors import ApiError, KubeError
+from outbox_operator.kube.resources import EVENT
+from outbox_operator.render.metadata import digest
+from outbox_operator.status.announcements import Announcement
+
+#: Between two writes of one Event; what happens in between is counted.
+INTERVAL: Final = timedelta(seconds=10)
+#: The server stores at most this many characters of a message.
+_MESSAGE = 1024
+_REMEMBERED = 4096
+
+_log = structlog.get_logger()
+
+
+@dataclass
+class _Known:
+    count: int
+    first: str
+    written: datetime
+
+
+class Recorder:
+    """Records announcements. An Event that cannot be written is logged and never stops the work it tells of."""
+
+    def __init__(self, kube: Kube, *, now: Callable[[], datetime]) -> None:
+        """A recorder that remembers the counts of some thousand Events, and reads the others' again.
+
+        Args:
+            kube: the API server.
+            now: the time, with zone.
+        """
+        self._kube = kube
+        self._now = now
+        self._known: OrderedDict[str, _Known] = OrderedDict()
+
+    async def record(self, relay: OutboxRelay, announcement: Announcement) -> None:
+        """Write one Event, or count it when it was written just now."""
+        name = f"{relay.key.name}.{digest([relay.uid, announcement.reason])}"
+        try:
+            await self._record(relay, announcement, name)
+        except KubeError as error:
+            _log.warning(
+                "An event could not be written", relay=str(relay.key), event=announcement.reason, error=str(error)
+            )
+            self._known.pop(name, None)
+
+    async def _record(self, relay: OutboxRelay, announcement: Announcement, name: str) -> None:
+        now = self._now()
+        known = self._known.get(name) or await self._stored(relay, name)
+        if known is None:
+            known = _Known(1, _text(now), now)
+            await self._create(relay, announcement, name, known.first)
+        else:
+            known.count += 1
+            if now - known.written >= INTERVAL:
+                await self._update(relay, announcement, name, known, _text(now))
+                known.written = now
+        self._known[name] = known
+        self._known.move_to_end(name)
+        while len(self._known) > _REMEMBERED:
+            self._known.popitem(last=False)
+
+    async def _stored(self, relay: OutboxRelay, name: str) -> _Known | None:
+        stored = await self._kube.get(EVENT, relay.key.namespace, name)
+        if stored is None:
+            return None
+        # Epoch: an Event of an earlier process is written at once.
+        return _Known(int(stored.get("count") or 1), str(stored["firstTimestamp"]), datetime.fromtimestamp(0, UTC))
+
+    async def _create(self, relay: OutboxRelay, announcement: Announcement, name: str, now: str) -> None:
+        event: dict[str, Any] = {
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {"name": name, "namespace": relay.key.namespace},
+            "involvedObject": {
+                "apiVersion": names.API_VERSION,
+                "kind": names.KIND,
+                "name": relay.key.name,
+                "namespace": relay.key.namespace,
+                "uid": relay.uid,
+            },
+            "reason": announcement.reason,
+            "message": announcement.message[:_MESSAGE],
+            "type": announcement.type,
+            "source": {"component": FIELD_MANAGER},
+            "reportingComponent": FIELD_MANAGER,
+            "firstTimestamp": now,
+            "lastTimestamp": now,
+            "count": 1,
+        }
+        await self._kube.create(event)
+
+    async def _update(self, relay: OutboxRelay, announcement: Announcement, name: str, known: _Known, now: str) -> None:
+        patch = {"count": known.count, "lastTimestamp": now, "message": announcement.message[:_MESSAGE]}
+        try:
+            await self._kube.merge(EVENT, relay.key.namespace, name, patch)
+        except ApiError as error:
+            if error.status != 404:
+                raise
+            # Events are deleted by the server after an hour without a write.
+            known.count, known.first = 1, now
+            await self._create(relay, announcement, name, now)
+
+
+def _text(moment: datetime) -> str:
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,82 @@
+"""Which Kubernetes Events a change is worth. The reasons are documented in docs/reference/conditions-and-events.md."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from outbox_api.status import OutboxRelayStatus
+from outbox_operator.apply import Applied
+from outbox_operator.custom_resource import OutboxRelay
+from outbox_operator.verdict import Outlook, Verdict
+
+
+@dataclass(frozen=True)
+class Announcement:
+    """One Event to record.
+
+    Attributes:
+        type: how it is shown.
+        reason: CamelCase; one Event object is kept for each.
+        message: what happened.
+    """
+
+    type: Literal["Normal", "Warning"]
+    reason: str
+    message: str
+
+
+def announcements(
+    relay: OutboxRelay, applied: Applied | None, wanted: OutboxRelayStatus, verdict: Verdict | None
+) -> list[Announcement]:
+    """The Events for the step from the stored status to the wanted one, and for what was written on the way.
+
+    Args:
+        relay: the resource, with its stored status.
+        applied: what was done to the children; None when hands were off.
+        wanted: the new status.
+        verdict: what the new status is about.
+    """
+    found: list[Announcement] = []
+    if applied is not None:
+        found += _writes(relay, applied)
+    found += _leadership(relay.status, wanted)
+    reason, message = _ready(wanted)
+    if reason != _stored_ready_reason(relay.status):
+        warning = verdict is not None and verdict.outlook is not Outlook.PROGRESSING
+        found.append(Announcement("Warning" if warning else "Normal", reason, message))
+    return found
+
+
+def _writes(relay: OutboxRelay, applied: Applied) -> list[Announcement]:
+    found: list[Announcement] = []
+    same_spec = relay.status.get("observedGeneration") == relay.generation
+    created = ", ".join(str(child) for child in applied.created)
+    changed = "; ".join(f"{child}: {', '.join(paths[:3])}" for child, paths in applied.changed.items())
+    if created and same_spec:
+        found.append(Announcement("Warning", "ChildRestored", f"Created again after they were gone: {created}."))
+    elif created:
+        found.append(Announcement("Normal", "ChildCreated", f"Created {created}."))
+    if changed and same_spec:
+        found.append(Announcement("Normal", "ChildCorrected", f"Brought back to what the spec asks: {changed}."))
+    elif changed:
+        found.append(Announcement("Normal", "ChildUpdated", f"Updated for the new spec: {changed}."))
+    return found
+
+
+def _leadership(stored: Mapping[str, Any], wanted: OutboxRelayStatus) -> list[Announcement]:
+    before = {entry.get("index"): entry.get("leader") for entry in stored.get("shards") or ()}
+    return [
+        Announcement("Normal", "LeaderElected", f"Pod {shard.leader} leads shard {shard.index}.")
+        for shard in wanted.shards or ()
+        if shard.leader is not None and shard.leader != before.get(shard.index)
+    ]
+
+
+def _ready(wanted: OutboxRelayStatus) -> tuple[str, str]:
+    return next(
+        (condition.reason, condition.message) for condition in wanted.conditions or () if condition.type == "Ready"
+    )
+
+
+def _stored_ready_reason(stored: Mapping[str, Any]) -> str | None:
+    return next((c.get("reason") for c in stored.get("conditions") or () if c.get("type") == "Ready"), None)
