@@ -62,16 +62,14 @@ class Process:
     @property
     def alive(self) -> bool:
         """Whether this very process still runs (a zombie does not)."""
-        # Reap it if it is a child of ours, so that it does not stay a zombie.
-        with contextlib.suppress(ChildProcessError):
-            os.waitpid(self.pid, os.WNOHANG)
         stat = _stat(self.pid)
-        return (
-            stat is not None
-            and stat.state not in "ZX"
-            and stat.start_ticks == self.start_ticks
-            and self.boot_id == _boot_id()
-        )
+        if stat is None or not self._is(stat):
+            return False
+        if stat.state == "Z":
+            # Reap it if it is a child of ours; nobody else will.
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(self.pid, os.WNOHANG)
+        return stat.state not in "ZX"
 
     def signal(self, number: signal.Signals) -> bool:
         """Signal this process alone; return whether it was there to be signalled."""
@@ -105,6 +103,10 @@ class Process:
                 return False
             time.sleep(_POLL_SECONDS)
         return True
+
+    def _is(self, stat: "_Stat") -> bool:
+        """Whether what has this pid now is still this process."""
+        return stat.start_ticks == self.start_ticks and self.boot_id == _boot_id()
 
     def log_tail(self, lines: int = 20) -> str:
         """Return the last lines it printed, for an error message."""
@@ -292,6 +294,9 @@ def _write_atomically(path: Path, text: str) -> None:
 
 def _kill_leftovers(process: Process, record: str) -> None:
     """Kill what is left in the session of an ended process and carries our mark."""
+    leader = _stat(process.pid)
+    if (leader is not None and not process._is(leader)) or process.boot_id != _boot_id():  # noqa: SLF001 - same module
+        return  # the pid, and so the session, is somebody else's by now
     mark = f"{_MARK}={record}".encode()
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit():
