@@ -2,6 +2,7 @@
 
 import copy
 import json
+import time
 import urllib.error
 from collections.abc import Iterator
 from typing import Any
@@ -14,6 +15,7 @@ from outbox_dev.kubernetes.control_plane import ControlPlane
 
 pytestmark = pytest.mark.integration
 
+CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 RELAYS = "/apis/outboxrelay.io/v1alpha1/namespaces/default/outboxrelays"
 REF = {"name": "kafka", "key": "password"}
 OAUTH = {"tokenEndpoint": "https://idp/token", "clientId": "relay", "clientSecretRef": {"name": "idp", "key": "secret"}}
@@ -37,18 +39,26 @@ def manifest(changes: Changes, name: str = "orders") -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def server(control_plane: ControlPlane) -> Iterator[ControlPlane]:
-    crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-    control_plane.request("POST", crds, custom_resource_definition())
-    while True:
-        try:
-            control_plane.request("GET", RELAYS)
-            break
-        except urllib.error.HTTPError as error:
-            if error.code != 404:
-                raise
-    yield control_plane
-    control_plane.request("DELETE", f"{crds}/{CRD_NAME}")
+def server(control_plane: ControlPlane) -> ControlPlane:
+    try:
+        control_plane.request("POST", CRDS, custom_resource_definition())
+    except urllib.error.HTTPError as error:
+        if error.code != 409:
+            raise
+    while not served(control_plane):
+        time.sleep(0.05)
+    return control_plane
+
+
+def served(server: ControlPlane) -> bool:
+    try:
+        server.request("GET", RELAYS)
+    except urllib.error.HTTPError as error:
+        if error.code != 404:
+            raise
+        return False
+    conditions = server.request("GET", f"{CRDS}/{CRD_NAME}")["status"]["conditions"]
+    return any(condition["type"] == "Established" and condition["status"] == "True" for condition in conditions)
 
 
 def refusal(server: ControlPlane, method: str, path: str, body: dict[str, Any]) -> str | None:
@@ -230,7 +240,7 @@ def test_every_rule_of_the_schema_has_a_case_that_it_refuses() -> None:
 
 
 def test_the_definition_reads_back_as_it_was_written(server: ControlPlane) -> None:
-    live = server.request("GET", f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{CRD_NAME}")
+    live = server.request("GET", f"{CRDS}/{CRD_NAME}")
     assert live["spec"] == custom_resource_definition()["spec"]
 
 
