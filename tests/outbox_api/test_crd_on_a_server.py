@@ -54,10 +54,10 @@ def served(server: ControlPlane) -> bool:
     try:
         server.request("GET", RELAYS)
     except urllib.error.HTTPError as error:
-        if error.code != 404:
+        if error.code not in (404, 429):  # 429: its storage is being set up
             raise
         return False
-    conditions = server.request("GET", f"{CRDS}/{CRD_NAME}")["status"]["conditions"]
+    conditions = server.request("GET", f"{CRDS}/{CRD_NAME}")["status"]["conditions"] or []
     return any(condition["type"] == "Established" and condition["status"] == "True" for condition in conditions)
 
 
