@@ -146,7 +146,17 @@ class Kafka(KafkaIO):
             properties = folder / "server.properties"
             properties.write_text("".join(f"{key}={value}\n" for key, value in {**shared, **own}.items()))
             run_java = [program, *_java_options(folder, heap_mb), "-cp", f"{jars}/*"]
-            store = [*run_java, "kafka.tools.StorageTool", "format", "-t", cluster_id, "-c", str(properties)]
+            # One second of Java is not worth its best compiler.
+            store = [
+                *run_java,
+                "-XX:TieredStopAtLevel=1",
+                "kafka.tools.StorageTool",
+                "format",
+                "-t",
+                cluster_id,
+                "-c",
+                str(properties),
+            ]
             formats.append([*store, *security.format_arguments()])
             argv = [*run_java, "kafka.Kafka", str(properties)]
             servers.append(Server(f"{name}-{i}", host, client[i], argv, processes, netns))
