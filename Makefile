@@ -74,7 +74,7 @@ test: check ## All checks, unit and integration tests, coverage gate
 	@$(BIN)/pytest --cov --cov-report=term --junitxml=.build/junit-test.xml
 
 e2e: install ## Tests with real pods on a kind cluster
-	@$(DEV) e2e
+	@$(BIN)/python -m outbox_dev.e2e --junitxml=.build/junit-e2e.xml
 
 clean: ## Remove the virtual environment and build results (not the download cache)
 	@rm -rf $(VENV) .build
