@@ -175,7 +175,7 @@ class Operator:
     async def _know_the_fleet(self) -> None:
         """Learn all claims before the first decision: of two rivals the younger might come first."""
         for namespace in self._settings.namespaces or (None,):
-            for obj in await self.kube.list(OUTBOX_RELAY, namespace, selector=""):
+            for obj in await self.kube.select(OUTBOX_RELAY, namespace, selector=""):
                 relay = OutboxRelay.of(obj)
                 self._fleet.update(relay.key, claim_of(relay))
 

@@ -102,7 +102,7 @@ class Reconciler:
         pods = []
         if relay.seen_before:
             selector = f"{names.LABEL_RELAY}={relay.key.name}"
-            pods = await self._kube.list(POD, relay.key.namespace, selector=selector)
+            pods = await self._kube.select(POD, relay.key.namespace, selector=selector)
         situation = Situation(
             relay=relay,
             obstacle=decision.verdict or applied.verdict,

@@ -73,7 +73,7 @@ class Kube:
                 return None
             raise
 
-    async def list(self, resource: Resource, namespace: str | None, *, selector: str) -> list[Object]:
+    async def select(self, resource: Resource, namespace: str | None, *, selector: str) -> list[Object]:
         """The objects that a label selector matches, all pages.
 
         Args:
