@@ -23,6 +23,7 @@ class RelayReason(StrEnum):
     TOPIC_HELD = "TopicHeld"
     POISON_EVENT = "PoisonEvent"
     HISTORY_LOST = "HistoryLost"
+    CHECKPOINT_UNAVAILABLE = "CheckpointUnavailable"
     CHECKPOINT_MISMATCH = "CheckpointMismatch"
     SUPERSEDED = "Superseded"
     NOT_IMPLEMENTED = "NotImplemented"

@@ -14,6 +14,8 @@ class Budget:
         self._max_events = max_events
         self._room = asyncio.Event()
         self._room.set()
+        self._empty = asyncio.Event()
+        self._empty.set()
         self.bytes = 0
         self.events = 0
 
@@ -21,6 +23,8 @@ class Budget:
         """Count a batch that is now on its way."""
         self.bytes += size
         self.events += events
+        if self.events:
+            self._empty.clear()
         if self.bytes >= self._max_bytes or self.events >= self._max_events:
             self._room.clear()
 
@@ -30,7 +34,13 @@ class Budget:
         self.events -= events
         if self.bytes < self._max_bytes and self.events < self._max_events:
             self._room.set()
+        if not self.events:
+            self._empty.set()
 
     async def room(self) -> None:
         """Wait until one more batch may be read."""
         await self._room.wait()
+
+    async def empty(self) -> None:
+        """Wait until everything that was read is settled."""
+        await self._empty.wait()

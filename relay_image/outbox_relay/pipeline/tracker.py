@@ -1,5 +1,6 @@
 """The position: the end of the settled prefix of what was read."""
 
+import asyncio
 from collections import deque
 from collections.abc import Iterable
 
@@ -32,24 +33,32 @@ class Item:
 
 
 class PositionTracker:
-    """Follows what was read until it is settled. Chunks are added in stream order; events settle in any order."""
+    """Follows what was read until it is settled. Chunks are added in stream order; events settle in any order.
+
+    Attributes:
+        event_position: position after the last event of the settled prefix; unlike `position` it rests when idle.
+        moved: set whenever events were settled.
+        unsettled: events that were added and are not settled.
+        settled_events: events that were settled since the start.
+    """
 
     def __init__(self, budget: Budget, start: Position | None = None) -> None:
         self._budget = budget
         self._chunks: deque[Chunk] = deque()
         self._settled = start
+        self.event_position = start
+        self.moved = asyncio.Event()
         self.unsettled = 0
         self.settled_events = 0
 
     def add(self, batch: SourceBatch) -> Chunk:
-        """Take up the next batch; its bytes count against the budget until the last of its events is settled."""
+        """Take up the next batch; the budget gets its bytes back when the last of its events is settled."""
         chunk = Chunk(batch)
         last = self._chunks[-1] if self._chunks else None
         if chunk.open == 0 and last is not None and not last.batch.documents:
             self._chunks.pop()  # a later marker replaces the one before: an idle stream does not pile them up
         self._chunks.append(chunk)
         self.unsettled += chunk.open
-        self._budget.take(batch.size, chunk.open)
         self._advance()
         return chunk
 
@@ -92,7 +101,11 @@ class PositionTracker:
             self.settled_events += 1
 
     def _advance(self) -> None:
+        self.moved.set()
         while self._chunks and self._chunks[0].open == 0:
             chunk = self._chunks.popleft()
+            events = len(chunk.settled)
             self._settled = chunk.batch.end or self._settled
-            self._budget.give(chunk.batch.size, len(chunk.settled))
+            self._budget.give(chunk.batch.size, events)
+            if events:
+                self.event_position = chunk.batch.position(events - 1) or self.event_position

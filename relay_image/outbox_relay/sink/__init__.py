@@ -1,0 +1,1 @@
+"""Kafka: batches a partition, in order, through every failure that heals."""

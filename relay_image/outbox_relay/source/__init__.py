@@ -1,0 +1,1 @@
+"""MongoDB: where events come from, and where they are marked once they are out."""
