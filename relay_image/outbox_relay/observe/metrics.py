@@ -3,7 +3,7 @@
 from bisect import bisect_left
 from collections.abc import Callable, Iterable
 
-from prometheus_client import CollectorRegistry, Counter
+from prometheus_client import CollectorRegistry, Counter, disable_created_metrics
 from prometheus_client.core import GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
@@ -59,6 +59,7 @@ class Metrics:
     """All metrics of one process."""
 
     def __init__(self) -> None:
+        disable_created_metrics()  # a second series for each counter, which nobody reads
         self.registry = CollectorRegistry()
         self._readings = _Readings()
         self.registry.register(self._readings)

@@ -245,7 +245,7 @@ class Sender:
 
     def _delivered(self, lane: Lane, failure: Any, delivery: "asyncio.Future[Any]") -> None:
         error = KafkaError("the batch was cancelled") if delivery.cancelled() else delivery.exception()
-        if failure is not self._failure or failure.done():
+        if failure is None or failure is not self._failure or failure.done():
             return  # of a producer that is given up: its events are taken back and sent again
         if error is not None:
             self._refused(lane, error)

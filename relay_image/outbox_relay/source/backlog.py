@@ -98,7 +98,8 @@ class Backlog:
                     "batchSize": _LIST_BATCH,
                     "allowDiskUse": True,
                     "readConcern": {"level": "snapshot", "atClusterTime": Timestamp(time.seconds, time.increment)},
-                }
+                },
+                codec_options=RAW,
             )
             async with cursor:
                 batch: list[bytes] = []
