@@ -1,5 +1,6 @@
 """A relay's life in a cluster: applied, ready, read, suspended, healed, deleted."""
 
+import asyncio
 import json
 import time
 from collections.abc import Sequence
@@ -10,7 +11,7 @@ from pymongo import MongoClient
 from e2e.support import Shop, eventually
 from outbox_client import Event, Outbox
 from outbox_dev.installation import NAMESPACE, RELEASE
-from outbox_dev.kafka_io import Record, run_in
+from outbox_dev.kafka_io import Record
 
 
 def commit(shop: Shop, aggregates: Sequence[str], count: int = 1) -> list[str]:
@@ -29,7 +30,7 @@ def commit(shop: Shop, aggregates: Sequence[str], count: int = 1) -> list[str]:
 
 
 def records(shop: Shop) -> list[Record]:
-    return run_in(None, lambda: shop.kafka.read_all(f"{shop.namespace}.order"))
+    return asyncio.run(shop.kafka.read_all(f"{shop.namespace}.order"))
 
 
 def ids_of(found: list[Record]) -> list[str]:
@@ -37,7 +38,7 @@ def ids_of(found: list[Record]) -> list[str]:
 
 
 def create_topic(shop: Shop) -> None:
-    run_in(None, lambda: shop.kafka.create_topic(f"{shop.namespace}.order", 1))
+    asyncio.run(shop.kafka.create_topic(f"{shop.namespace}.order", 1))
 
 
 def arrived(shop: Shop, ids: list[str], timeout: float = 30) -> list[Record]:
