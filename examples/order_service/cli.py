@@ -29,7 +29,7 @@ def main(
     collection: Annotated[str, typer.Option(help="Collection of the orders.")] = "orders",
     outbox: Annotated[str, typer.Option(help="Collection of the events.")] = "outbox",
     transactions: Annotated[int, typer.Option(min=0, help="Transactions to commit; 0: until stopped.")] = 1000,
-    writers: Annotated[int, typer.Option(min=1, help="Threads that write at the same time.")] = 4,
+    writers: Annotated[int, typer.Option(min=1, help="Threads that write at the same time.")] = 8,
     aggregates: Annotated[int, typer.Option(min=1, help="Different orders.")] = 100,
     min_events: Annotated[int, typer.Option(min=1, help="Fewest events of a transaction.")] = 1,
     max_events: Annotated[int, typer.Option(min=1, help="Most events of a transaction.")] = 5,

@@ -54,14 +54,27 @@ def test_preview_reports_bad_lines_prints_the_others_and_fails_at_the_end(config
     assert outbox_relay("preview", "--config", str(config), stdin=EVENT).exit_code == 0
 
 
-def test_a_bad_configuration_is_a_list_of_problems_and_never_a_stack_trace(config: Path) -> None:
+@pytest.mark.parametrize("command", ["preview", "run"])
+def test_a_bad_configuration_is_a_list_of_problems_and_never_a_stack_trace(config: Path, command: str) -> None:
     config.write_text(CONFIGURATION.replace("collection", "colection"))
-    done = outbox_relay("preview", "--config", str(config))
+    done = outbox_relay(command, "--config", str(config))
     assert done.exit_code == 2
     assert done.stderr.splitlines() == [
         "spec.source.collection: is required: add it",
         "spec.source.colection: is not a known field: correct its name or remove it",
     ]
+
+
+def test_run_ends_with_the_exit_code_of_the_relay(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[Path, int]] = []
+
+    def run(path: Path, shard: int) -> int:
+        asked.append((path, shard))
+        return 3
+
+    monkeypatch.setattr("outbox_relay.app.run", run)
+    assert outbox_relay("run", "--config", str(config), "--shard", "1").exit_code == 3
+    assert asked == [(config, 1)]
 
 
 def test_help_names_the_commands(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
