@@ -86,7 +86,6 @@ class Kafka(KafkaIO):
         brokers: int = 1,
         *,
         host: str = "127.0.0.1",
-        netns: str | None = None,
         config: Mapping[str, str] | None = None,
         security: Security | None = None,
         auto_create_topics: bool = False,
@@ -100,7 +99,6 @@ class Kafka(KafkaIO):
             dir: empty or new folder for the data.
             brokers: how many; with three, topics have three replicas of which two must be in sync.
             host: address to listen on and to be found under.
-            netns: network namespace to run in.
             config: further broker settings, over ours.
             security: of the client listener; plaintext when absent.
             auto_create_topics: whether a topic appears when somebody asks for it.
@@ -114,9 +112,8 @@ class Kafka(KafkaIO):
         security = security or Security()
         program, jars = java(), kafka_jars()
         dir.mkdir(parents=True, exist_ok=True)
-        probe = "127.0.0.1" if netns else host
         client, internal, controller = (
-            [free_port(h) for _ in range(brokers)] for h in (probe, "127.0.0.1", "127.0.0.1")
+            [free_port(h) for _ in range(brokers)] for h in (host, "127.0.0.1", "127.0.0.1")
         )
         shared = {
             "process.roles": "broker,controller",
@@ -159,12 +156,11 @@ class Kafka(KafkaIO):
             ]
             formats.append([*store, *security.format_arguments()])
             argv = [*run_java, "kafka.Kafka", str(properties)]
-            servers.append(Server(f"{name}-{i}", host, client[i], argv, processes, netns))
+            servers.append(Server(f"{name}-{i}", host, client[i], argv, processes))
         _format_storage(formats)
         kafka = cls(
             internal_servers=",".join(f"127.0.0.1:{port}" for port in internal),
             replicas=_replicas(brokers),
-            netns=netns,
             bootstrap_servers=",".join(server.address for server in servers),
             brokers=servers,
         )

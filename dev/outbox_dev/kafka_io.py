@@ -4,18 +4,15 @@ Nothing here shares code with the relay: what it reads is evidence.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal
 
-from outbox_dev.netns import call_in
 from outbox_dev.server import Server
 
 if TYPE_CHECKING:
     from aiokafka.admin import AIOKafkaAdminClient
-
-T = TypeVar("T")
 
 Isolation = Literal["read_uncommitted", "read_committed"]
 _METADATA_TIMEOUT_SECONDS = 30.0
@@ -44,11 +41,6 @@ class Record:
     timestamp: int
 
 
-def run_in(netns: str | None, function: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """Run a coroutine to its end in a network namespace, from code that is not async."""
-    return call_in(netns, lambda: asyncio.run(function()))
-
-
 @dataclass
 class KafkaIO:
     """Topics and records of one cluster.
@@ -56,13 +48,10 @@ class KafkaIO:
     Attributes:
         internal_servers: `host:port,…` of a listener without security.
         replicas: of each partition, where nothing else is said.
-        netns: network namespace that the brokers listen in; from outside of it,
-            call these methods through `run_in`.
     """
 
     internal_servers: str
     replicas: int
-    netns: str | None
 
     async def create_topic(
         self, topic: str, partitions: int = 1, *, replicas: int | None = None, config: Mapping[str, str] | None = None
@@ -215,7 +204,7 @@ def serves(address: str, node_id: int) -> Callable[[Server], bool]:
         finally:
             await client.close()
 
-    return lambda server: run_in(server.netns, check)
+    return lambda _: asyncio.run(check())
 
 
 def _has_leaders(topic: Mapping[str, Any], partitions: int) -> bool:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote_plus
 
 from outbox_dev.mongod import mongod
-from outbox_dev.netns import call_in
 from outbox_dev.ports import free_port
 from outbox_dev.processes import Processes
 from outbox_dev.server import START_TIMEOUT_SECONDS, Server
@@ -41,7 +40,6 @@ class MongoDB:
     nodes: list[Server]
     replica_set: str | None
     password: str | None = field(default=None, repr=False)
-    netns: str | None = None
 
     @classmethod
     def start(
@@ -52,7 +50,6 @@ class MongoDB:
         *,
         standalone: bool = False,
         host: str = "127.0.0.1",
-        netns: str | None = None,
         auth: bool = False,
         oplog_size_mb: int | None = None,
         name: str = "mongo",
@@ -66,7 +63,6 @@ class MongoDB:
             nodes: number of servers in the replica set.
             standalone: one server without a replica set (no change streams).
             host: address to listen on, besides loopback, and to be found under.
-            netns: network namespace to run in.
             auth: require passwords; `uri` is then the administrator's.
             oplog_size_mb: size of the oplog in MB; a small one rolls over in seconds.
             name: what the processes are called: `<name>-0` and so on.
@@ -85,7 +81,7 @@ class MongoDB:
         for index in range(nodes):
             data = dir / f"{name}-{index}"
             data.mkdir()
-            port = free_port("127.0.0.1" if netns else host)
+            port = free_port(host)
             argv = [str(program), "--dbpath", str(data), "--port", str(port)]
             argv += ["--bind_ip", ",".join(dict.fromkeys(["127.0.0.1", host]))]
             argv += [] if standalone else ["--replSet", REPLICA_SET]
@@ -93,16 +89,16 @@ class MongoDB:
             argv += ["--auth"] if auth else []
             argv += ["--oplogSize", str(oplog_size_mb)] if oplog_size_mb else []
             argv += _economy(parameters or {})
-            members.append(Server(f"{name}-{index}", host, port, argv, processes, netns))
+            members.append(Server(f"{name}-{index}", host, port, argv, processes))
         for node in members:
             node.launch()
         for node in members:
             node.wait_ready()
         password = secrets.token_urlsafe(12) if auth else None
         replica_set = None if standalone else REPLICA_SET
-        mongo = cls("", members, replica_set, password, netns)
+        mongo = cls("", members, replica_set, password)
         mongo.uri = mongo.uri_for(ADMIN_USER, password) if password else mongo.uri_for()
-        call_in(netns, mongo._set_up)
+        mongo._set_up()
         return mongo
 
     def heal(self) -> None:
@@ -138,23 +134,15 @@ class MongoDB:
             roles: as in MongoDB's createUser, for example
                 `[{"role": "readWrite", "db": "shop"}]`.
         """
-
-        def create() -> None:
-            with self.client() as client:
-                client.admin.command("createUser", user, pwd=password, roles=roles)
-
-        call_in(self.netns, create)
+        with self.client() as client:
+            client.admin.command("createUser", user, pwd=password, roles=roles)
         return self.uri_for(user, password)
 
     def primary(self) -> Server:
         """Return the node that is the primary now, waiting for an election if need be."""
-
-        def find() -> tuple[str, int] | None:
-            with self.client() as client:
-                client.admin.command("ping")
-                return client.address
-
-        address = call_in(self.netns, find)
+        with self.client() as client:
+            client.admin.command("ping")
+            address = client.address
         return next(node for node in self.nodes if (node.host, node.port) == address)
 
     def _set_up(self) -> None:

@@ -5,7 +5,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from outbox_dev.netns import call_in
 from outbox_dev.processes import Process, Processes
 
 START_TIMEOUT_SECONDS = 60.0
@@ -15,6 +14,8 @@ _POLL_SECONDS = 0.02
 @dataclass
 class Server:
     """A server on a fixed port with its data in a fixed place, so that it can come back.
+
+    Its methods block; from async code, call them by `asyncio.to_thread`.
 
     Attributes:
         name: its name among the processes.
@@ -29,7 +30,6 @@ class Server:
     port: int
     argv: list[str]
     processes: Processes = field(repr=False)
-    netns: str | None = None
     ready: Callable[["Server"], bool] = field(default=lambda _: True, repr=False)
 
     @property
@@ -56,7 +56,7 @@ class Server:
 
     def launch(self) -> None:
         """Start it (again) on its port and data, without waiting for it."""
-        self.processes.start(self.name, self.argv, netns=self.netns)
+        self.processes.start(self.name, self.argv)
 
     def wait_ready(self) -> None:
         """Wait until it serves.
@@ -71,7 +71,7 @@ class Server:
             if process is None or not process.alive:
                 log = process.log_tail() if process else ""
                 raise RuntimeError(f"{self.name} ended at its start:\n{log}")
-            if call_in(self.netns, self._accepts) and self.ready(self):
+            if self._accepts() and self.ready(self):
                 return
             if time.monotonic() > deadline:
                 raise TimeoutError(
