@@ -1,5 +1,6 @@
 """The relay is killed from the node, again and again, under load: nothing is lost and nothing changes places."""
 
+import asyncio
 import json
 import os
 import subprocess
@@ -11,7 +12,6 @@ from pymongo import MongoClient
 
 from e2e.support import Shop, eventually
 from outbox_dev.delivery import Delivery, Verdict, committed_in
-from outbox_dev.kafka_io import run_in
 from outbox_dev.paths import repo_root
 
 TRANSACTIONS, AGGREGATES, RATE = 20_000, 500, 180
@@ -21,7 +21,7 @@ TOPIC_SUFFIX = "Order"
 
 def readable(shop: Shop) -> int:
     """How many records the topic holds."""
-    return sum(run_in(None, lambda: shop.kafka.end_offsets(f"{shop.namespace}.{TOPIC_SUFFIX}")).values())
+    return sum(asyncio.run(shop.kafka.end_offsets(f"{shop.namespace}.{TOPIC_SUFFIX}")).values())
 
 
 def kill_relay_from_the_node(shop: Shop) -> None:
@@ -44,7 +44,7 @@ done
 
 def judge(shop: Shop) -> Verdict:
     delivery = Delivery()
-    for record in run_in(None, lambda: shop.kafka.read_all(f"{shop.namespace}.{TOPIC_SUFFIX}")):
+    for record in asyncio.run(shop.kafka.read_all(f"{shop.namespace}.{TOPIC_SUFFIX}")):
         delivery.arrived(record)
     with MongoClient(shop.mongodb.uri) as client:
         delivery.committed(committed_in(client[shop.namespace]["outbox"]))
@@ -53,7 +53,7 @@ def judge(shop: Shop) -> Verdict:
 
 @pytest.mark.timeout(1200)
 def test_ten_kills_under_load_lose_nothing_and_keep_the_order(shop: Shop, tmp_path: Path) -> None:
-    run_in(None, lambda: shop.kafka.create_topic(f"{shop.namespace}.{TOPIC_SUFFIX}", 3))
+    asyncio.run(shop.kafka.create_topic(f"{shop.namespace}.{TOPIC_SUFFIX}", 3))
     shop.apply(shop.relay(relay={"lease": {"duration": "5s", "renew": "2s"}}))
     shop.wait_ready()
     journal = tmp_path / "journal.jsonl"
