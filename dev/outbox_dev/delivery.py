@@ -6,8 +6,10 @@ an aggregate, an event may come again, but no event may come for the first time
 after a later one (relay-semantics: "Order").
 """
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from outbox_dev.kafka_io import Record
@@ -24,12 +26,12 @@ class Committed:
 
     Attributes:
         id: as the record's `id` header shows it.
-        aggregate: type and id of the aggregate.
+        aggregate: whose events have an order among themselves.
         version: rises with the commits of the aggregate.
     """
 
     id: str
-    aggregate: tuple[str, str]
+    aggregate: str
     version: int
 
 
@@ -48,9 +50,8 @@ class Inversion:
     record: Record
 
     def __str__(self) -> str:
-        kind, name = self.event.aggregate
         where = f"{self.record.topic}/{self.record.partition} offset {self.record.offset}"
-        return f"{kind} {name}: version {self.event.version} after {self.after.version} at {where}"
+        return f"{self.event.aggregate}: version {self.event.version} after {self.after.version} at {where}"
 
 
 @dataclass(frozen=True)
@@ -122,7 +123,7 @@ class Delivery:
         """Return the comparison of all that was given so far."""
         # By topic as well: an aggregate's events may be routed to several topics,
         # and order is promised within each.
-        latest: dict[tuple[str, tuple[str, str]], tuple[Committed, Record]] = {}
+        latest: dict[tuple[str, str], tuple[Committed, Record]] = {}
         inversions = []
         # In the order they were read, which within a partition is that of offsets.
         for event_id, record in self._first.items():
@@ -157,8 +158,18 @@ def committed_in(collection: "Collection[dict[str, Any]]") -> list[Committed]:
 
     The documents have the names of the relay's preset Outbox.
     """
-    fields = {"aggregate": 1, "aggregate_id": 1, "version": 1}
+    fields = {"aggregate_id": 1, "version": 1}
     return [
-        Committed(str(event["_id"]), (event["aggregate"], str(event["aggregate_id"])), event["version"])
+        Committed(str(event["_id"]), str(event["aggregate_id"]), event["version"])
         for event in collection.find({}, fields)
+    ]
+
+
+def committed_by(journal: Path) -> list[Committed]:
+    """Return what the order service (`examples/order_service`) noted as committed."""
+    events = (json.loads(line) for line in journal.read_text(encoding="utf-8").splitlines())
+    return [
+        Committed(event["id"], event["aggregate_id"], event["version"])
+        for event in events
+        if event["outcome"] == "committed"
     ]

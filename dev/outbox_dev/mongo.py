@@ -3,7 +3,7 @@
 import base64
 import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -99,12 +99,15 @@ class MongoDB:
         mongo = cls("", members, replica_set, password)
         mongo.uri = mongo.uri_for(ADMIN_USER, password) if password else mongo.uri_for()
         mongo._set_up()
+        for node in members if replica_set else []:
+            node.ready = _in_a_role(alone=nodes == 1)
         return mongo
 
     def heal(self) -> None:
-        """Undo what a test did to the servers: thaw the frozen, start the dead."""
+        """Undo what a test did to the servers: thaw the frozen, start the dead, wait for a primary."""
         for server in self.nodes:
             server.heal()
+        self.primary()
 
     def stop(self) -> None:
         """End all servers; the data stay."""
@@ -206,6 +209,17 @@ def _direct(port: int) -> "MongoClient[dict[str, Any]]":
     from pymongo import MongoClient
 
     return MongoClient("127.0.0.1", port, directConnection=True, serverSelectionTimeoutMS=30_000)
+
+
+def _in_a_role(*, alone: bool) -> Callable[[Server], bool]:
+    """Return a check whether a started node is back in the replica set, as its primary if there is no other."""
+
+    def check(node: Server) -> bool:
+        with _direct(node.port) as client:
+            hello = client.admin.command("hello")
+            return bool(hello["isWritablePrimary"] or (hello["secondary"] and not alone))
+
+    return check
 
 
 def _wait_for(client: "MongoClient[dict[str, Any]]", role: str) -> None:

@@ -1,14 +1,15 @@
 from collections.abc import Iterable
+from pathlib import Path
 
 import pytest
 
-from outbox_dev.delivery import Committed, Delivery, Verdict, committed_in
+from outbox_dev.delivery import Committed, Delivery, Verdict, committed_by, committed_in
 from outbox_dev.kafka_io import Record
 from outbox_dev.mongo import MongoDB
 
 
 def event(aggregate: str, version: int) -> Committed:
-    return Committed(f"{aggregate}{version}", ("Order", aggregate), version)
+    return Committed(f"{aggregate}{version}", aggregate, version)
 
 
 def record(event_id: str | None, offset: int, partition: int = 0, topic: str = "orders") -> Record:
@@ -38,7 +39,7 @@ def test_what_did_not_arrive_is_missing() -> None:
 
 def test_a_first_appearance_after_a_later_event_is_an_inversion() -> None:
     verdict = judge([event("a", 1), event("a", 2)], [record("a2", 0), record("a1", 1)])
-    assert [str(inversion) for inversion in verdict.inversions] == ["Order a: version 1 after 2 at orders/0 offset 1"]
+    assert [str(inversion) for inversion in verdict.inversions] == ["a: version 1 after 2 at orders/0 offset 1"]
     assert not verdict.holds
 
 
@@ -86,3 +87,10 @@ def test_the_outbox_collection_tells_what_was_committed(mongodb: MongoDB, databa
         outbox = client[database].outbox
         outbox.insert_one({"_id": "a1", "aggregate": "Order", "aggregate_id": "a", "version": 1, "payload": {}})
         assert committed_in(outbox) == [event("a", 1)]
+
+
+def test_the_order_services_journal_tells_what_was_committed(tmp_path: Path) -> None:
+    journal = tmp_path / "journal.jsonl"
+    line = '{"outcome": "%s", "id": "a%d", "aggregate_id": "a", "version": %d, "event_type": "OrderPlaced"}\n'
+    journal.write_text(line % ("committed", 1, 1) + line % ("aborted", 2, 2))
+    assert committed_by(journal) == [event("a", 1)]
