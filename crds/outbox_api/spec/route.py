@@ -132,7 +132,7 @@ class Route(Model):
         default="Fail",
         description=(
             "What happens when a field that is named here is missing in an event: Fail treats the event as poison, "
-            "Ignore leaves the part empty."
+            "Ignore leaves the part empty. The topic always needs its fields."
         ),
     )
     value: Value = section(Value, "The record's value.")
