@@ -130,18 +130,15 @@ def up(processes: Processes) -> Cluster:
         return cluster
     if os.environ.get("OUTBOX_DEV_CLUSTER") == "kubeconfig":
         return _write(_users_cluster())
-    down(processes)
-    engine = find_engine()
+    # What a crash left, or a cluster that no longer answers. An engine that runs stays: it may have built images.
+    _forget(processes)
+    engine = engine_for_images(processes)
     try:
-        if engine is not None:
-            cluster = _create(engine, None)
-        else:
-            engine = own_engine.start(processes)
-            cluster = _create(engine, node_image.ensure(engine))
+        image = node_image.ensure(engine) if engine.netns is not None else None
+        return _write(_create(engine, image))
     except BaseException:
-        down(processes)
+        _forget(processes)
         raise
-    return _write(cluster)
 
 
 def engine_for_images(processes: Processes) -> Engine:
@@ -151,15 +148,24 @@ def engine_for_images(processes: Processes) -> Engine:
 
 def down(processes: Processes) -> None:
     """End the cluster and all that was started for it; the user's own cluster is only forgotten."""
-    cluster = Cluster.current()
-    if cluster is None or cluster.netns is None:
-        # Also without a record: a crash may have come between kind and the record. kind minds only its own name.
-        engine = find_engine() if cluster is None or cluster.engine else None
-        if engine is not None and _name() in _kind(engine, "get", "clusters").split():
-            with step("Deleting the kind cluster"):
-                _kind(engine, "delete", "cluster", "--name", _name(), "--kubeconfig", _kubeconfig())
+    if own_engine.running(processes) is None:
+        _forget(processes)
     # Takes the cluster that lives in it along.
     own_engine.stop(processes)
+    _forget_record()
+
+
+def _forget(processes: Processes) -> None:
+    """End the kind cluster, if there is one, and leave its engine as it is."""
+    # Without asking the record: a crash may have come between kind and it. kind touches the nodes of that name alone.
+    engine = own_engine.running(processes) or find_engine()
+    if engine is not None and _name() in _kind(engine, "get", "clusters").split():
+        with step("Deleting the kind cluster"):
+            _kind(engine, "delete", "cluster", "--name", _name(), "--kubeconfig", _kubeconfig())
+    _forget_record()
+
+
+def _forget_record() -> None:
     _kubeconfig().unlink(missing_ok=True)
     _record().unlink(missing_ok=True)
 

@@ -313,6 +313,8 @@ class ControlPlane:
                 f"--root-ca-file={pki / 'ca.crt'}",
                 "--use-service-account-credentials=true",
                 "--leader-elect=false",
+                # It makes this folder, by default in /usr/libexec.
+                f"--flex-volume-plugin-dir={self.directory / 'volume-plugins'}",
                 f"--bind-address={HOST}",
                 f"--secure-port={free_port()}",
             ],

@@ -47,6 +47,19 @@ _LINKS = (
 )
 
 
+_TRACES = (
+    "/run/netns",
+    "/run/containerd/s",
+    "/run/containerd",
+    "/run/docker/plugins",
+    "/run/docker",
+    "/opt/containerd/bin",
+    "/opt/containerd/lib",
+    "/opt/containerd",
+    # A node mounts the machine's, so dockerd makes it where there is none.
+    "/usr/lib/modules",
+)
+
 # Takes the capability out of what dockerd asks runc for: of each bundle (create) and each process (exec).
 _RUNC_WITHOUT_SYS_RESOURCE = """#!/bin/sh
 previous=
@@ -147,6 +160,7 @@ def stop(processes: Processes) -> None:
     shutil.rmtree(_run_dir(), ignore_errors=True)
     _remove_cgroups()
     _remove_namespace()
+    _remove_traces()
     if engine is not None:
         _give_data()
     shutil.rmtree(_data_dir(), ignore_errors=True)
@@ -189,6 +203,17 @@ def _remove_namespace() -> None:
     # Its interfaces go with it.
     if (Path("/run/netns") / netns_name()).exists():
         run(["ip", "netns", "del", netns_name()])
+
+
+def _remove_traces() -> None:
+    """Remove the empty folders that iproute2, containerd, dockerd and a node's mounts made, deepest first."""
+    netns = Path("/run/netns")
+    if netns.is_mount() and not any(netns.iterdir()):
+        run(["umount", netns])
+    for name in _TRACES:
+        folder = Path(name)
+        if folder.is_dir() and not folder.is_symlink() and not any(folder.iterdir()):
+            folder.rmdir()
 
 
 def _cached_data() -> Path:
