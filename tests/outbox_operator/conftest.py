@@ -144,11 +144,12 @@ def operator(_operator: OperatorProcess) -> OperatorProcess:
 
 
 @pytest.fixture
-def namespace(cluster: Cluster, unique: str) -> str:
-    """A namespace of the test's own."""
+def namespace(cluster: Cluster, unique: str) -> Iterator[str]:
+    """A namespace of the test's own; its relays go with the test, so that they cost the next one nothing."""
     name = f"test-{unique}"
     cluster.create_namespace(name)
-    return name
+    yield name
+    cluster.request("DELETE", f"/apis/outboxrelay.io/v1alpha1/namespaces/{name}/outboxrelays")
 
 
 @dataclass
