@@ -11,6 +11,7 @@ from outbox_dev.progress import SetupError, say
 # Modules with an attribute `part`, in the order in which `down` ends them. They
 # import what is heavy (drivers, clients) only when it is used.
 PART_MODULES = (
+    "outbox_dev.demo.cli",
     "outbox_dev.kubernetes.cluster_cli",
     "outbox_dev.kubernetes.control_plane_cli",
     "outbox_dev.images",
