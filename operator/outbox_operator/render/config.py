@@ -54,9 +54,11 @@ def configuration(relay: OutboxRelay, spec: OutboxRelaySpec) -> Configuration:
         ),
         listen=Listen(host=None, port=names.HTTP_PORT),
     )
-    wire = RelayConfig(spec=relay_spec, runtime=runtime).wire()
-    # Absent means every address only when it is said: `wire` leaves None out, and the default is loopback.
-    wire["runtime"]["listen"]["host"] = None
+    # Without what is at its default: a field that a later version adds then changes no file, and so restarts no relay.
+    config = RelayConfig(spec=relay_spec, runtime=runtime)
+    wire = config.model_dump(mode="json", by_alias=True, exclude_none=True, exclude_defaults=True)
+    # Here None is a value, every address, and not the default, loopback.
+    wire["runtime"]["listen"] = {"host": None}
     return Configuration(yaml.safe_dump(wire, sort_keys=False, allow_unicode=True), digest(wire), tuple(mounts))
 
 
