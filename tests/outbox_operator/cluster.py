@@ -48,12 +48,14 @@ class Cluster:
         self.plane = plane
         self._context = ssl.create_default_context(cafile=str(plane.ca_path))
 
-    def request(self, method: str, path: str, body: Object | None = None, *, type: str = "application/json") -> Any:
+    def request(
+        self, method: str, path: str, body: Object | None = None, *, content_type: str = "application/json"
+    ) -> Any:
         request = urllib.request.Request(
             self.plane.url + path,
             data=None if body is None else json.dumps(body).encode(),
             method=method,
-            headers={"Authorization": f"Bearer {self.plane.admin_token}", "Content-Type": type},
+            headers={"Authorization": f"Bearer {self.plane.admin_token}", "Content-Type": content_type},
         )
         with urllib.request.urlopen(request, timeout=30, context=self._context) as answer:
             return json.loads(answer.read())
@@ -82,14 +84,16 @@ class Cluster:
 
     def patch(self, kind: str, namespace: str, name: str, patch: Object, *, status: bool = False) -> Object:
         path = f"{_PATHS[kind].format(namespace)}/{name}{'/status' if status else ''}"
-        patched: Object = self.request("PATCH", path, patch, type="application/merge-patch+json")
+        patched: Object = self.request("PATCH", path, patch, content_type="application/merge-patch+json")
         return patched
 
     def delete(self, kind: str, namespace: str, name: str) -> None:
         self.request("DELETE", f"{_PATHS[kind].format(namespace)}/{name}")
 
     def create_namespace(self, name: str) -> None:
-        self.request("POST", "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+        self.request(
+            "POST", "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+        )
 
     def install(self, manifest: Object) -> None:
         """Create any object that a chart holds, in a cluster that has none of it."""
@@ -104,23 +108,23 @@ class Cluster:
     def apply_relay(self, namespace: str, name: str = "orders", **spec: Any) -> Object:
         return self.create(namespace, relay(name, **spec))
 
-    def condition(self, namespace: str, type: str, name: str = "orders") -> Object:
+    def condition(self, namespace: str, kind: str, name: str = "orders") -> Object:
         """A condition of a relay; empty when it is not there yet."""
         status = (self.get("OutboxRelay", namespace, name) or {}).get("status") or {}
-        return next((c for c in status.get("conditions") or () if c["type"] == type), {})
+        return next((c for c in status.get("conditions") or () if c["type"] == kind), {})
 
     def wait_for(
-        self, namespace: str, type: str, status: str, reason: str, name: str = "orders", *, seconds: float = 15.0
+        self, namespace: str, kind: str, status: str, reason: str, name: str = "orders", *, seconds: float = 15.0
     ) -> Object:
         def probe() -> Object | None:
-            found = self.condition(namespace, type, name)
+            found = self.condition(namespace, kind, name)
             return found if (found.get("status"), found.get("reason")) == (status, reason) else None
 
         try:
             return eventually(probe, seconds=seconds)
         except AssertionError as error:
             raise AssertionError(
-                f"{type} is not {status}/{reason} but {self.condition(namespace, type, name)}"
+                f"{kind} is not {status}/{reason} but {self.condition(namespace, kind, name)}"
             ) from error
 
     # What a kubelet does
@@ -192,14 +196,20 @@ def _container(**fields: Any) -> Object:
     return {"name": "relay", "image": "relay:test", "imageID": "", "restartCount": 0, "lastState": {}, **fields}
 
 
-def relay(name: str = "orders", *, annotations: Object | None = None, labels: Object | None = None, **spec: Any) -> Object:
+def relay(
+    name: str = "orders", *, annotations: Object | None = None, labels: Object | None = None, **spec: Any
+) -> Object:
     """A small OutboxRelay; the keywords are top-level fields of its spec."""
     return {
         "apiVersion": "outboxrelay.io/v1alpha1",
         "kind": "OutboxRelay",
         "metadata": {"name": name, "annotations": annotations or {}, "labels": labels or {}},
         "spec": {
-            "source": {"uriSecretRef": {"name": f"{name}-mongo", "key": "uri"}, "database": "shop", "collection": "outbox"},
+            "source": {
+                "uriSecretRef": {"name": f"{name}-mongo", "key": "uri"},
+                "database": "shop",
+                "collection": "outbox",
+            },
             "sink": {"bootstrapServers": ["kafka:9092"]},
             **spec,
         },

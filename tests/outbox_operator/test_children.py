@@ -99,8 +99,9 @@ def test_what_changed_while_the_operator_was_down_is_made_good_when_it_starts(
     eventually(lambda: cluster.get("Role", streaming, "orders-outbox-relay"))
     eventually(lambda: _spec(cluster, streaming)["replicas"] == 1)
     eventually(
-        lambda: "{aggregateType}"
-        in cluster.must_get("ConfigMap", streaming, "orders-outbox-config")["data"]["relay.yaml"]
+        lambda: (
+            "{aggregateType}" in cluster.must_get("ConfigMap", streaming, "orders-outbox-config")["data"]["relay.yaml"]
+        )
     )
 
 
@@ -158,8 +159,10 @@ def test_the_fields_that_the_relay_writes_are_never_taken_back(cluster: Cluster,
 
 def test_a_checkpoint_that_is_gone_comes_back_with_the_position_that_is_lost(cluster: Cluster, streaming: str) -> None:
     eventually(
-        lambda: cluster.must_get("OutboxRelay", streaming, "orders")["status"]["shards"][0].get("position")
-        == "1700000000.1"
+        lambda: (
+            cluster.must_get("OutboxRelay", streaming, "orders")["status"]["shards"][0].get("position")
+            == "1700000000.1"
+        )
     )
     cluster.delete("ConfigMap", streaming, "orders-outbox-0-checkpoint")
     found = eventually(lambda: cluster.get("ConfigMap", streaming, "orders-outbox-0-checkpoint"))

@@ -25,7 +25,7 @@ DEFAULTS = RelayDefaults("registry.example/outbox-relay:1.0", "IfNotPresent", ("
 class _Dumper(yaml.SafeDumper):
     """Texts of several lines as they are read, and nothing by reference."""
 
-    def ignore_aliases(self, data: Any) -> bool:
+    def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002 - the name is the base class's
         return True
 
 
@@ -98,7 +98,9 @@ def test_every_pod_is_restricted_and_every_child_carries_our_labels_only(case: s
             "capabilities": {"drop": ["ALL"]},
         }
         assert all("hostPath" not in volume for volume in pod["volumes"])
-        assert child["spec"]["selector"]["matchLabels"].items() <= child["spec"]["template"]["metadata"]["labels"].items()
+        assert (
+            child["spec"]["selector"]["matchLabels"].items() <= child["spec"]["template"]["metadata"]["labels"].items()
+        )
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from outbox_api import names
 from outbox_api.reasons import ConditionReason, RelayReason
 from outbox_api.status import CONDITION_TYPES, Condition, ConditionType
 from outbox_operator.status.relays import CREDENTIAL_REASONS, shard_trouble
-from outbox_operator.status.situation import Situation
+from outbox_operator.status.situation import Situation, streams
 from outbox_operator.verdict import Outlook, Verdict
 
 
@@ -124,7 +124,7 @@ def _streaming(situation: Situation, verdict: Verdict | None) -> State:
         if shard.report is None:
             reason = verdict.reason if verdict is not None else ConditionReason.WAITING_FOR_RELAY
             return State("Unknown", reason, "No pod that is there has reported yet.")
-        if shard.report.state != "Streaming":
+        if not streams(shard.report):
             return State("False", shard.report.reason, shard.report.message)
     first = situation.shards[0].report
     return State("True", first.reason if first else RelayReason.STREAMING, "Source and sink answer.")
@@ -133,9 +133,9 @@ def _streaming(situation: Situation, verdict: Verdict | None) -> State:
 def _credentials(situation: Situation) -> State:
     reports = [shard.report for shard in situation.shards]
     for report in reports:
-        if report is not None and report.reason in CREDENTIAL_REASONS and report.state != "Streaming":
+        if report is not None and report.reason in CREDENTIAL_REASONS and not streams(report):
             return State("False", report.reason, report.message)
-    if reports and all(report is not None and report.state == "Streaming" for report in reports):
+    if reports and all(report is not None and streams(report) for report in reports):
         return State("True", ConditionReason.CREDENTIALS_RESOLVED, "Source and sink accept the credentials.")
     if _is_suspended(situation):
         return State("Unknown", ConditionReason.SUSPENDED, "Credentials are used by running pods only.")

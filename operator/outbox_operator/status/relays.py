@@ -3,7 +3,7 @@
 from outbox_api.reasons import ConditionReason, RelayReason
 from outbox_operator.status.deployments import refused_pods, rollout
 from outbox_operator.status.pods import pod_trouble
-from outbox_operator.status.situation import Shard
+from outbox_operator.status.situation import Shard, streams
 from outbox_operator.verdict import Verdict
 
 #: Reasons that speak of credentials which are missing or refused.
@@ -36,7 +36,7 @@ def shard_trouble(shard: Shard) -> Verdict | None:
 
 def _reported(shard: Shard) -> Verdict | None:
     report = shard.report
-    if report is None or report.state not in {"Retrying", "Stalled"}:
+    if report is None or streams(report) or report.state not in {"Retrying", "Stalled"}:
         return None
     if report.state == "Stalled":
         return Verdict.stalled(report.reason, report.message)
@@ -44,7 +44,7 @@ def _reported(shard: Shard) -> Verdict | None:
 
 
 def _no_leader(shard: Shard) -> Verdict | None:
-    if shard.report is not None and shard.report.state == "Streaming":
+    if shard.report is not None and streams(shard.report):
         return None
     if shard.last_report is None:
         return Verdict.progressing(

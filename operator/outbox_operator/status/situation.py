@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from outbox_api import names
+from outbox_api.reasons import RelayReason
 from outbox_api.report import Report
 from outbox_operator.custom_resource import OutboxRelay
 from outbox_operator.kube.resources import CONFIG_MAP, DEPLOYMENT, Object
@@ -65,6 +66,11 @@ def shards_of(relay: OutboxRelay, count: int, children: Observed, pods: list[Obj
         pods: its pods.
     """
     return tuple(_shard(relay, index, children, pods) for index in range(count))
+
+
+def streams(report: Report) -> bool:
+    """Whether a report says that events flow. A held topic keeps only its own events waiting."""
+    return report.state == "Streaming" or (report.state == "Retrying" and report.reason == RelayReason.TOPIC_HELD)
 
 
 def _shard(relay: OutboxRelay, index: int, children: Observed, pods: list[Object]) -> Shard:
