@@ -11,6 +11,7 @@ import pytest
 from pymongo import MongoClient
 
 from e2e.support import Shop, eventually
+from outbox_dev.crash import kill_relay
 from outbox_dev.delivery import Delivery, Verdict, committed_in
 from outbox_dev.paths import repo_root
 
@@ -22,24 +23,6 @@ TOPIC_SUFFIX = "Order"
 def readable(shop: Shop) -> int:
     """How many records the topic holds."""
     return sum(asyncio.run(shop.kafka.end_offsets(f"{shop.namespace}.{TOPIC_SUFFIX}")).values())
-
-
-def kill_relay_from_the_node(shop: Shop) -> None:
-    """SIGKILL the relay's process in the node, then delete its pod, so that crash back-off plays no part."""
-    pod = shop.names("pods", "--selector=outboxrelay.io/relay=orders")[0]
-    uid = shop.get(*pod.split("/"))["metadata"]["uid"]
-    killed = shop.cluster.node_exec(["sh", "-c", KILL_IN_POD, "sh", uid])
-    assert killed.split(), f"no relay process of {pod} was found in the node"
-    shop.kubectl("delete", pod, "--force", "--grace-period=0", "--wait=false")
-
-
-KILL_IN_POD = """
-for cgroup in $(grep -lE "pod($1|$(echo "$1" | tr - _))" /proc/[0-9]*/cgroup 2>/dev/null); do
-  pid=$(basename "$(dirname "$cgroup")")
-  if tr '\\0' ' ' < "/proc/$pid/cmdline" | grep -q outbox_relay; then kill -KILL "$pid" && echo "$pid"; fi
-done
-"""
-"""Of the processes in the cgroups of the pod with the UID $1, kill those that are the relay (not the pause process)."""
 
 
 def judge(shop: Shop) -> Verdict:
@@ -69,7 +52,8 @@ def test_ten_kills_under_load_lose_nothing_and_keep_the_order(shop: Shop, tmp_pa
             before = readable(shop)
             eventually(lambda: readable(shop) >= before + READABLE_BETWEEN_KILLS, "500 newly readable events", 120)  # noqa: B023
             assert writer.poll() is None, "the writer ended before the last kill: lower RATE"
-            kill_relay_from_the_node(shop)
+            pod = shop.names("pods", "--selector=outboxrelay.io/relay=orders")[0]
+            kill_relay(shop.cluster, shop.namespace, pod.removeprefix("pod/"))
         assert writer.wait(timeout=600) == 0
     finally:
         writer.kill()

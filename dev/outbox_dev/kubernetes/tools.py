@@ -180,7 +180,9 @@ def kube(program: str) -> Path:
 
 def _found(name: str, version_of: Callable[[Path], str], suits: Callable[[Version], bool]) -> Path | None:
     """The program on PATH if its version suits."""
-    on_path = shutil.which(name)
+    # Not by our own links: a program that was started with them on its PATH would link them to themselves.
+    path = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    on_path = shutil.which(name, path=os.pathsep.join(part for part in path if part != str(_links())))
     if on_path is None:
         return None
     version = parse_version(version_of(Path(on_path)))
@@ -225,7 +227,7 @@ def module_source(module: str) -> Path:
 
 def bin_dir() -> Path:
     """A folder to put first on PATH: links to the kubectl and helm that suit this environment."""
-    folder = state_dir() / "bin"
+    folder = _links()
     folder.mkdir(parents=True, exist_ok=True)
     for name, program in (("kubectl", kubectl()), ("helm", helm())):
         link, fresh = folder / name, folder / f".{name}.{os.getpid()}"
@@ -233,3 +235,7 @@ def bin_dir() -> Path:
             fresh.symlink_to(program)
             fresh.replace(link)
     return folder
+
+
+def _links() -> Path:
+    return state_dir() / "bin"

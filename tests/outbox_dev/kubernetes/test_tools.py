@@ -117,3 +117,19 @@ def test_a_cached_program_depends_on_the_module_and_its_own_sources(
 
     (module / "go.sum").write_text("")
     assert tools.cache_key("kube") != kube
+
+
+def test_links_made_by_a_program_that_has_them_on_its_path_still_lead_to_the_programs(
+    on_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OUTBOX_DEV_STATE", str(tmp_path / "state"))
+    programs = {
+        "kubectl": program(
+            on_path, "kubectl", f'{{"clientVersion": {{"gitVersion": "{tools.kubernetes_version()}"}}}}'
+        ),
+        "helm": program(on_path, "helm", "v3.22.0"),
+    }
+    for _ in range(2):
+        links = tools.bin_dir()
+        assert {link.name: link.readlink() for link in links.iterdir()} == programs
+        monkeypatch.setenv("PATH", f"{links}:{on_path}:/usr/bin:/bin")
