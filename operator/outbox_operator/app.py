@@ -149,7 +149,9 @@ class Operator:
         await runner.setup()
         try:
             await web.TCPSite(runner, port=self._settings.port).start()
-            _log.info("Serving health and metrics", port=runner.addresses[0][1])
+            _log.info(
+                "Serving health and metrics", addresses=[f"{address[0]}:{address[1]}" for address in runner.addresses]
+            )
             yield
         finally:
             await runner.cleanup()

@@ -101,12 +101,17 @@ class OperatorProcess:
     process: Process | None = None
 
     def start(self) -> None:
+        """Start it, and wait until it works."""
+        self.spawn()
+        eventually(lambda: self.said("Leading"), seconds=30, what=f"leading; log: {self.log.read_text()}")
+
+    def spawn(self) -> None:
+        """Start it, and do not wait."""
         argv = [sys.executable, "-m", "outbox_operator", "run", "--relay-image=relay:test", "--port=0"]
         argv += [f"--lease-namespace={NAMESPACE}", f"--resync={int(RESYNC * 1000)}ms", *self.arguments]
         env = {**os.environ, "KUBECONFIG": str(self.kubeconfig), "POD_NAME": self.name}
         self.log.write_text("")
         self.process = self.processes.start(self.name, argv, env=env, log=self.log)
-        eventually(lambda: self.said("Leading"), seconds=30, what=f"leading; log: {self.log.read_text()}")
 
     def said(self, message: str) -> list[dict[str, Any]]:
         return [line for line in log_lines(self.log) if line.get("message") == message]
@@ -122,7 +127,8 @@ class OperatorProcess:
 
     @property
     def port(self) -> int:
-        return int(self.said("Serving health and metrics")[-1]["port"])
+        addresses: list[str] = self.said("Serving health and metrics")[-1]["addresses"]
+        return next(int(address.rpartition(":")[2]) for address in addresses if address.startswith("0.0.0.0:"))
 
 
 @pytest.fixture(scope="session")
