@@ -7,7 +7,7 @@ import asyncio
 import logging
 import threading
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import kopf
 
@@ -139,6 +139,9 @@ class Watch:
                     ready_flag=self._ready,
                     stop_flag=self._stop,
                     standalone=True,
+                    # For peering alone, which is off; without it kopf asks the system for a user name, and the user
+                    # of a container has none. Its type is one that kopf does not export.
+                    identity=cast("Any", names.MANAGER),
                 )
             )
         except BaseException as error:
