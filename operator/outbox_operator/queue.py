@@ -147,14 +147,18 @@ class KeyedQueue(Generic[K]):
             self._make_ready(key, self._clock())
             self.wake()
 
-    def retry(self, key: K) -> float:
+    def retry(self, key: K, *, at_least: float = 0.0) -> float:
         """The key's work failed: it comes back after the back-off, or at once if it was added meanwhile.
+
+        Args:
+            key: a key in flight.
+            at_least: seconds that the back-off has in any case.
 
         Returns:
             The seconds of the back-off.
         """
         failures = self._failures[key] = self._failures.get(key, 0) + 1
-        delay = self._backoff.delay(failures, self._jitter())
+        delay = max(at_least, self._backoff.delay(failures, self._jitter()))
         if self._working.pop(key):
             self._make_ready(key, self._clock())
             self.wake()

@@ -118,8 +118,7 @@ class Reconciler:
             try:
                 await self._kube.merge_status(OUTBOX_RELAY, relay.key.namespace, relay.key.name, patch)
             except ApiError as error:
-                # Gone, or replaced by another of the same name, which has an event of its own.
-                if error.status in {404, 409}:
+                if error.status == 404:
                     return
                 raise
         for announcement in announcements(relay, applied, wanted, verdict):

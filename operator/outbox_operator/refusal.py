@@ -21,7 +21,9 @@ def refusal(child: Child, error: ApiError) -> Verdict | None:
         )
     if not error.is_final:
         return None
-    if child.resource == DEPLOYMENT and any(field.startswith("spec.template") for field, _ in error.causes):
+    # Fields of the user's that only the server knows are named in the causes, unknown ones in the message.
+    places = [error.message, *(field for field, _ in error.causes)]
+    if child.resource == DEPLOYMENT and any("spec.template" in place for place in places):
         return Verdict.stalled(
             ConditionReason.INVALID_TEMPLATE,
             f"{child} was refused: {error.message}. Correct spec.relay.template, resources or image.",

@@ -54,7 +54,7 @@ class Worker:
     @property
     def longest(self) -> float:
         """Seconds since the oldest reconciliation in work began; 0 when none is."""
-        return time.monotonic() - min(self._started.values(), default=time.monotonic())
+        return time.monotonic() - min(self._started.values()) if self._started else 0.0
 
     async def work(self, key: Key, waited: float) -> None:
         """Reconcile a key that the queue handed out."""
@@ -103,9 +103,7 @@ class Worker:
         return "settled"
 
     def _failed(self, key: Key, error: BaseException) -> str:
-        delay = self._queue.retry(key)
-        after = error.retry_after if isinstance(error, ApiError) else None
+        wish = error.retry_after if isinstance(error, ApiError) else None
+        delay = self._queue.retry(key, at_least=wish or 0.0)
         _log.warning("Reconciling failed and is tried again", relay=str(key), error=str(error), seconds=round(delay, 1))
-        if after is not None and after > delay:
-            self._queue.add_after(key, after)
         return "error"
