@@ -26,17 +26,23 @@ RESYNC = 2.0
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if {"cluster", "rendered_chart"} & set(getattr(item, "fixturenames", ())):
+        if {"cluster", "helm"} & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.integration)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Build before the first test, whose time limit must not cover it."""
     wanted = {name for item in session.items for name in getattr(item, "fixturenames", ())}
-    if session.config.option.collectonly or not {"cluster", "render_chart"} & wanted:
+    if session.config.option.collectonly or not {"cluster", "helm"} & wanted:
         return
     tools.helm()
-    tools.build("kube")
+    if "cluster" in wanted:
+        tools.build("kube")
+
+
+def helm_run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Helm, whatever it answers."""
+    return subprocess.run([str(tools.helm()), *arguments], check=False, capture_output=True, text=True, timeout=60)
 
 
 def render(*arguments: str, namespace: str = NAMESPACE) -> list[dict[str, Any]]:
@@ -45,11 +51,15 @@ def render(*arguments: str, namespace: str = NAMESPACE) -> list[dict[str, Any]]:
     Raises:
         AssertionError: helm refused the values.
     """
-    argv = [str(tools.helm()), "template", "outbox", str(CHART), "--namespace", namespace, *arguments]
-    argv += ["--kube-version", tools.kubernetes_version()]
-    done = subprocess.run(argv, check=False, capture_output=True, text=True, timeout=60)
+    version = ["--kube-version", tools.kubernetes_version()]
+    done = helm_run("template", "outbox", str(CHART), "--namespace", namespace, *version, *arguments)
     assert done.returncode == 0, done.stderr
     return [document for document in yaml.safe_load_all(done.stdout) if document]
+
+
+@pytest.fixture(scope="session")
+def helm() -> None:
+    """Marks a test that runs helm, which is found or built before the first test."""
 
 
 @pytest.fixture(scope="session")

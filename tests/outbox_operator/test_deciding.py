@@ -25,8 +25,8 @@ CONFIG = Child(CONFIG_MAP, "orders-outbox-config")
 
 
 def resource(name: str = "orders", *, created: str = "2026-01-01T00:00:00Z", **fields: Any) -> OutboxRelay:
-    obj = relay(name, annotations=fields.pop("annotations", None), **fields.pop("spec", {}))
-    obj["spec"]["source"]["uriSecretRef"]["name"] = "mongo"
+    source = {"uriSecretRef": {"name": "mongo", "key": "uri"}, "database": "shop", "collection": "outbox"}
+    obj = relay(name, annotations=fields.pop("annotations", None), **{"source": source, **fields.pop("spec", {})})
     obj["metadata"] |= {"namespace": "shop", "uid": f"uid-{name}", "generation": 1, "creationTimestamp": created}
     obj["metadata"] |= fields.pop("metadata", {})
     return OutboxRelay.of({**obj, **fields})
