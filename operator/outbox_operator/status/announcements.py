@@ -2,12 +2,23 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any, Literal
 
 from outbox_api.status import OutboxRelayStatus
 from outbox_operator.apply import Applied
 from outbox_operator.custom_resource import OutboxRelay
 from outbox_operator.verdict import Outlook, Verdict
+
+
+class EventReason(StrEnum):
+    """Reasons of Events that are not also reasons of the condition Ready."""
+
+    CHILD_CREATED = "ChildCreated"
+    CHILD_UPDATED = "ChildUpdated"
+    CHILD_RESTORED = "ChildRestored"
+    CHILD_CORRECTED = "ChildCorrected"
+    LEADER_ELECTED = "LeaderElected"
 
 
 @dataclass(frozen=True)
@@ -53,20 +64,24 @@ def _writes(relay: OutboxRelay, applied: Applied) -> list[Announcement]:
     created = ", ".join(str(child) for child in applied.created)
     changed = "; ".join(f"{child}: {', '.join(paths[:3])}" for child, paths in applied.changed.items())
     if created and same_spec:
-        found.append(Announcement("Warning", "ChildRestored", f"Created again after they were gone: {created}."))
+        found.append(
+            Announcement("Warning", EventReason.CHILD_RESTORED, f"Created again after they were gone: {created}.")
+        )
     elif created:
-        found.append(Announcement("Normal", "ChildCreated", f"Created {created}."))
+        found.append(Announcement("Normal", EventReason.CHILD_CREATED, f"Created {created}."))
     if changed and same_spec:
-        found.append(Announcement("Normal", "ChildCorrected", f"Brought back to what the spec asks: {changed}."))
+        found.append(
+            Announcement("Normal", EventReason.CHILD_CORRECTED, f"Brought back to what the spec asks: {changed}.")
+        )
     elif changed:
-        found.append(Announcement("Normal", "ChildUpdated", f"Updated for the new spec: {changed}."))
+        found.append(Announcement("Normal", EventReason.CHILD_UPDATED, f"Updated for the new spec: {changed}."))
     return found
 
 
 def _leadership(stored: Mapping[str, Any], wanted: OutboxRelayStatus) -> list[Announcement]:
     before = {entry.get("index"): entry.get("leader") for entry in stored.get("shards") or ()}
     return [
-        Announcement("Normal", "LeaderElected", f"Pod {shard.leader} leads shard {shard.index}.")
+        Announcement("Normal", EventReason.LEADER_ELECTED, f"Pod {shard.leader} leads shard {shard.index}.")
         for shard in wanted.shards or ()
         if shard.leader is not None and shard.leader != before.get(shard.index)
     ]
