@@ -74,10 +74,11 @@ class Course:
                     continue
                 position = Position(cluster_time=str(start))
                 yield Marker(position)
+            message = f"events flow from {self._namespace} to Kafka"
             try:
-                self._board.activity("Streaming", RelayReason.STREAMING, f"events flow from {self._namespace} to Kafka")
                 async for batch in self._new_stream(position).batches():
                     self._heard()
+                    self._board.activity("Streaming", RelayReason.STREAMING, message)
                     yield batch
             except InvalidatedError as invalidated:
                 log.warning("the collection was dropped, renamed or replaced", collection=self._namespace)
