@@ -223,13 +223,35 @@ def _create(engine: Engine, image: str | None) -> Cluster:
         network = json.loads(engine.call("network", "inspect", "kind"))[0]
         cluster = Cluster(_name(), _kubeconfig(), engine.netns, _gateway(network), engine.program, dict(engine.env))
     with step("Waiting for the nodes, DNS and Services", expect="ten seconds"):
-        wait = f"--timeout={READY_TIMEOUT:.0f}s"
-        cluster.kubectl("--namespace=kube-system", "rollout", "status", "daemonset/kube-proxy", wait, timeout=200)
-        if image is not None:
-            _set_up_pod_network(cluster)
-        cluster.kubectl("wait", "node", "--all", "--for=condition=Ready", wait, timeout=200)
-        cluster.kubectl("--namespace=kube-system", "rollout", "status", "deployment/coredns", wait, timeout=200)
+        try:
+            _wait_until_usable(cluster, own_network=image is not None)
+        except SetupError as error:
+            raise SetupError("The cluster did not get ready", f"{error}\n{_diagnosis(cluster)}") from error
     return cluster
+
+
+def _wait_until_usable(cluster: Cluster, *, own_network: bool) -> None:
+    wait = f"--timeout={READY_TIMEOUT:.0f}s"
+    limit = READY_TIMEOUT + 20
+    cluster.kubectl("--namespace=kube-system", "rollout", "status", "daemonset/kube-proxy", wait, timeout=limit)
+    if own_network:
+        _set_up_pod_network(cluster)
+    cluster.kubectl("wait", "node", "--all", "--for=condition=Ready", wait, timeout=limit)
+    cluster.kubectl("--namespace=kube-system", "rollout", "status", "deployment/coredns", wait, timeout=limit)
+
+
+def _diagnosis(cluster: Cluster) -> str:
+    """What the cluster says about itself, for an error message."""
+    said = []
+    for words in (
+        ["get", "pods", "--all-namespaces", "--output=wide"],
+        ["get", "events", "--all-namespaces", "--field-selector=type=Warning"],
+    ):
+        try:
+            said.append(cluster.kubectl(*words, "--request-timeout=10s", timeout=30))
+        except SetupError as error:
+            said.append(str(error))
+    return "\n".join(said)
 
 
 def _kind(engine: Engine, *args: str | Path) -> str:

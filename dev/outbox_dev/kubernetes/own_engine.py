@@ -208,8 +208,13 @@ def _remove_namespace() -> None:
 def _remove_traces() -> None:
     """Remove the empty folders that iproute2, containerd, dockerd and a node's mounts made, deepest first."""
     netns = Path("/run/netns")
-    if netns.is_mount() and not any(netns.iterdir()):
-        run(["umount", netns])
+    if netns.is_dir() and not any(netns.iterdir()):
+        _unmount_below(netns)
+    # Sockets of shims that were killed; one that any containerd's shim listens on is in the kernel's list.
+    listening = Path("/proc/net/unix").read_text(encoding="utf-8", errors="replace")
+    for socket in Path("/run/containerd/s").glob("*"):
+        if str(socket) not in listening:
+            socket.unlink(missing_ok=True)
     for name in _TRACES:
         folder = Path(name)
         if folder.is_dir() and not folder.is_symlink() and not any(folder.iterdir()):
