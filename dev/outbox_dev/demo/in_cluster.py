@@ -39,6 +39,9 @@ def main() -> int:
     except SetupError as error:
         say(f"error: {error}")
         return 1
+    except KeyboardInterrupt:
+        say("Stopped half-way. To end what runs: make down")
+        return 130
     return 0 if good else 1
 
 
@@ -125,6 +128,9 @@ def _leader(cluster: Cluster) -> str:
 
 
 def _show_what_is_left(cluster: Cluster) -> None:
+    with step("Waiting until the status says that nothing is pending", expect="counted every 30 seconds"):
+        wait = ["wait", "--for=jsonpath={.status.pending}=0", f"outboxrelay/{RELAY}", f"--namespace={NAMESPACE}"]
+        cluster.kubectl(*wait, "--timeout=90s", timeout=120)
     say("==> kubectl get outboxrelays -A")
     print(cluster.kubectl("get", "outboxrelays", "--all-namespaces"), end="", flush=True)
     say(
