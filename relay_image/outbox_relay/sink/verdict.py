@@ -63,7 +63,7 @@ def describe(error: BaseException, servers: list[str], topic: str | None = None)
     if isinstance(error, SaslAuthenticationFailed):
         return Problem(
             RelayReason.SINK_AUTHENTICATION_FAILED,
-            f"Kafka refused the relay's credentials ({name}); correct spec.sink.sasl's secret",
+            f"Kafka refused the relay's credentials at {where} ({name}); correct spec.sink.sasl's secret",
         )
     if isinstance(error, UnknownTopicOrPartitionError):
         return missing_topic(topic or "?")

@@ -24,7 +24,7 @@ from outbox_dev.delivery import Committed, Delivery, Verdict
 from outbox_dev.kafka import Kafka
 from outbox_dev.mongo import MongoDB
 
-WAIT_SECONDS = 30.0
+WAIT_SECONDS = 60.0
 _POLL_SECONDS = 0.02
 
 
