@@ -6,11 +6,14 @@ it is withheld.
 """
 
 import errno
+import fcntl
 import json
 import os
 import shutil
 import signal
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from outbox_dev.kubernetes import debian
@@ -125,9 +128,10 @@ def start(processes: Processes) -> Engine:
     with step("Starting a container engine in a network namespace of its own"):
         # A crash may have left anything behind.
         stop(processes)
+        with _only_one_starts_or_ends():
+            _run_dir().mkdir()
         _make_namespace()
         _take_data()
-        _run_dir().mkdir(parents=True)
         process = processes.start(DOCKERD, _command(), netns=netns_name())
         engine = _engine()
         deadline = time.monotonic() + START_TIMEOUT
@@ -205,20 +209,36 @@ def _remove_namespace() -> None:
         run(["ip", "netns", "del", netns_name()])
 
 
+@contextmanager
+def _only_one_starts_or_ends() -> Iterator[None]:
+    handle = os.open("/run", os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
 def _remove_traces() -> None:
-    """Remove the empty folders that iproute2, containerd, dockerd and a node's mounts made, deepest first."""
-    netns = Path("/run/netns")
-    if netns.is_dir() and not any(netns.iterdir()):
-        _unmount_below(netns)
-    # Sockets of shims that were killed; one that any containerd's shim listens on is in the kernel's list.
-    listening = Path("/proc/net/unix").read_text(encoding="utf-8", errors="replace")
-    for socket in Path("/run/containerd/s").glob("*"):
-        if str(socket) not in listening:
-            socket.unlink(missing_ok=True)
-    for name in _TRACES:
-        folder = Path(name)
-        if folder.is_dir() and not folder.is_symlink() and not any(folder.iterdir()):
-            folder.rmdir()
+    """Remove the empty folders that iproute2, containerd, dockerd and a node's mounts made, deepest first.
+
+    Not while another checkout's engine runs: its nodes mount some of them, and a mount of a removed folder is broken.
+    """
+    with _only_one_starts_or_ends():
+        if any(Path("/run").glob("outbox-*")):
+            return
+        netns = Path("/run/netns")
+        if netns.is_dir() and not any(netns.iterdir()):
+            _unmount_below(netns)
+        # Sockets of shims that were killed; one that any containerd's shim listens on is in the kernel's list.
+        listening = Path("/proc/net/unix").read_text(encoding="utf-8", errors="replace")
+        for socket in Path("/run/containerd/s").glob("*"):
+            if str(socket) not in listening:
+                socket.unlink(missing_ok=True)
+        for name in _TRACES:
+            folder = Path(name)
+            if folder.is_dir() and not folder.is_symlink() and not any(folder.iterdir()):
+                folder.rmdir()
 
 
 def _cached_data() -> Path:
