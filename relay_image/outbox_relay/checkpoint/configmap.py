@@ -8,14 +8,13 @@ from outbox_api.checkpoint import Checkpoint, Position
 from outbox_api.reasons import RelayReason
 from outbox_api.relay_config import Runtime
 from outbox_api.report import Report
-from outbox_relay.checkpoint.store import Claimed, StoreError, SupersededError, unreadable
+from outbox_relay.checkpoint.store import Claimed, StoreError, SupersededError, refuse_other_source, unreadable
 from outbox_relay.kube.client import ApiError, KubeClient, Object, config_map_path
 from outbox_relay.kube.objects import FIELD_MANAGER, bare_object
-from outbox_relay.problems import Problem, StalledError
+from outbox_relay.problems import Problem
 
 log = structlog.get_logger(__name__)
 
-_RETRY_SECONDS = 30.0
 _CONFLICT = 409
 _NOT_FOUND = 404
 
@@ -42,15 +41,7 @@ class ConfigMapStore:
             raise self._error(error) from error
         self._missing = False
         found = self._parse(current)
-        if found.source is not None and found.source != source:
-            raise StalledError(
-                Problem(
-                    RelayReason.CHECKPOINT_MISMATCH,
-                    f"ConfigMap {self._name} holds the position of {found.source}, not of {source}; delete it to start "
-                    "anew, or correct spec.source",
-                ),
-                _RETRY_SECONDS,
-            )
+        refuse_other_source(found, source, f"ConfigMap {self._name}")
         lost = None if found.position else await self._lost(current)
         claimed = found.model_copy(update={"epoch": found.epoch + 1, "source": source})
         await self._put(current, claimed)
@@ -131,7 +122,7 @@ class ConfigMapStore:
         try:
             return Checkpoint.model_validate_json(text)
         except ValidationError as error:
-            raise StalledError(unreadable(f"ConfigMap {self._name}", error), _RETRY_SECONDS) from None
+            raise unreadable(f"ConfigMap {self._name}", error) from None
 
     def _error(self, error: ApiError) -> StoreError:
         return StoreError(

@@ -11,10 +11,8 @@ from pydantic import ValidationError
 
 from outbox_api.checkpoint import Checkpoint, Position
 from outbox_api.reasons import RelayReason
-from outbox_relay.checkpoint.store import Claimed, StoreError, SupersededError, unreadable
-from outbox_relay.problems import Problem, StalledError
-
-_RETRY_SECONDS = 30.0
+from outbox_relay.checkpoint.store import Claimed, StoreError, SupersededError, refuse_other_source, unreadable
+from outbox_relay.problems import Problem
 
 
 class FileStore:
@@ -40,7 +38,8 @@ class FileStore:
     def _claim(self, source: str) -> Claimed:
         with self._locked():
             found = self._read()
-            self._claimed = found.model_copy(update={"epoch": found.epoch + 1, "source": found.source or source})
+            refuse_other_source(found, source, str(self._path))
+            self._claimed = found.model_copy(update={"epoch": found.epoch + 1, "source": source})
             self._replace(self._claimed)
             return Claimed(self._claimed)
 
@@ -63,7 +62,7 @@ class FileStore:
         try:
             return Checkpoint.model_validate_json(text)
         except ValidationError as error:
-            raise StalledError(unreadable(str(self._path), error), _RETRY_SECONDS) from None
+            raise unreadable(str(self._path), error) from None
 
     def _replace(self, checkpoint: Checkpoint) -> None:
         temporary = self._path.with_name(f"{self._path.name}.new")

@@ -5,7 +5,10 @@ from typing import Protocol
 
 from outbox_api.checkpoint import Checkpoint, Position
 from outbox_api.reasons import RelayReason
-from outbox_relay.problems import LeadershipLostError, Problem, UnavailableError
+from outbox_relay.problems import LeadershipLostError, Problem, StalledError, UnavailableError
+
+RETRY_SECONDS = 30.0
+"""How often a checkpoint that only the user can mend is looked at again."""
 
 
 class StoreError(UnavailableError):
@@ -54,9 +57,29 @@ class CheckpointStore(Protocol):
         """Say whether the place of the checkpoint, which the operator makes, was found missing."""
 
 
-def unreadable(where: str, error: Exception) -> Problem:
-    """Return the problem of a checkpoint whose text is not one."""
-    return Problem(
-        RelayReason.CHECKPOINT_MISMATCH,
-        f"{where} does not hold a checkpoint ({type(error).__name__}); restore it, or delete it to start anew",
+def refuse_other_source(found: Checkpoint, source: str, where: str) -> None:
+    """Let pass a checkpoint of `source`, or of none yet.
+
+    Raises:
+        StalledError: its position belongs to another collection.
+    """
+    if found.source not in {None, source}:
+        raise StalledError(
+            Problem(
+                RelayReason.CHECKPOINT_MISMATCH,
+                f"{where} holds the position of {found.source}, not of {source}; delete it to start anew, or correct "
+                "spec.source",
+            ),
+            RETRY_SECONDS,
+        )
+
+
+def unreadable(where: str, error: Exception) -> StalledError:
+    """Return the stall of a checkpoint whose text is not one."""
+    return StalledError(
+        Problem(
+            RelayReason.CHECKPOINT_MISMATCH,
+            f"{where} does not hold a checkpoint ({type(error).__name__}); restore it, or delete it to start anew",
+        ),
+        RETRY_SECONDS,
     )

@@ -59,7 +59,7 @@ class Metrics:
     """All metrics of one process."""
 
     def __init__(self) -> None:
-        disable_created_metrics()  # a second series for each counter, which nobody reads
+        disable_created_metrics()  # type: ignore[no-untyped-call]  # a second series for each counter, which nobody reads
         self.registry = CollectorRegistry()
         self._readings = _Readings()
         self.registry.register(self._readings)

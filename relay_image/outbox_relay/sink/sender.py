@@ -106,7 +106,7 @@ class Sender:
         lane = self._lanes.get((topic, partition))
         if lane is None:
             lane = self._lanes[topic, partition] = Lane(topic, partition)
-            if self._producer is not None:
+            if self._producer is not None and self._failure is not None:
                 self._start_pump(lane, self._producer, self._failure)
         if not self.unacknowledged:
             self._last_progress = time.monotonic()
@@ -219,7 +219,7 @@ class Sender:
             if silent > _REBUILD_SECONDS:
                 raise _ProducerFailedError(TimeoutError())
 
-    def _start_pump(self, lane: Lane, producer: AIOKafkaProducer, failure: Any) -> None:
+    def _start_pump(self, lane: Lane, producer: AIOKafkaProducer, failure: "asyncio.Future[Exception]") -> None:
         if lane.blocked is None:
             pump = asyncio.create_task(self._pump(lane, producer, failure))
             self._pumps.add(pump)
@@ -230,7 +230,7 @@ class Sender:
         if not pump.cancelled() and (error := pump.exception()) is not None:
             self._fail(error)
 
-    async def _pump(self, lane: Lane, producer: AIOKafkaProducer, failure: Any) -> None:
+    async def _pump(self, lane: Lane, producer: AIOKafkaProducer, failure: "asyncio.Future[Exception]") -> None:
         """Submit the batches of one partition, one after the other: two submitters would reorder them."""
         while True:
             while not lane.waiting or len(lane.sent) >= _OUTSTANDING:
@@ -243,9 +243,9 @@ class Sender:
             delivery = await producer.send_batch(builder, lane.topic, partition=lane.partition)
             delivery.add_done_callback(partial(self._delivered, lane, failure))
 
-    def _delivered(self, lane: Lane, failure: Any, delivery: "asyncio.Future[Any]") -> None:
+    def _delivered(self, lane: Lane, failure: "asyncio.Future[Exception]", delivery: "asyncio.Future[Any]") -> None:
         error = KafkaError("the batch was cancelled") if delivery.cancelled() else delivery.exception()
-        if failure is None or failure is not self._failure or failure.done():
+        if failure is not self._failure or failure.done():
             return  # of a producer that is given up: its events are taken back and sent again
         if error is not None:
             self._refused(lane, error)

@@ -74,9 +74,7 @@ def test_within_a_batch_the_position_follows_the_settled_prefix(budget: Budget, 
     assert tracker.oldest_commit is None
 
 
-def test_a_later_batch_that_settles_first_does_not_move_the_position(
-    budget: Budget, add: Callable[..., Chunk]
-) -> None:
+def test_a_later_batch_that_settles_first_does_not_move_the_position(budget: Budget, add: Callable[..., Chunk]) -> None:
     tracker = PositionTracker(budget, at(1))
     first, second = add(tracker, FakeBatch([2])), add(tracker, FakeBatch([3]))
     tracker.settle([item(second, 0)])
@@ -109,7 +107,7 @@ def test_markers_move_an_idle_position_and_do_not_pile_up(budget: Budget, add: C
 
 def test_events_of_a_sweep_do_not_move_the_position(budget: Budget, add: Callable[..., Chunk]) -> None:
     class Swept(FakeBatch):
-        def position(self, index: int) -> Position | None:  # type: ignore[override]
+        def position(self, index: int) -> Position | None:  # type: ignore[override]  # noqa: ARG002
             return None
 
     pending = Position(cluster_time="5.1", backlog="Pending")

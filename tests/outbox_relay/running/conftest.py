@@ -102,9 +102,7 @@ class RelayProcess:
     def metric(self, name: str) -> float | None:
         """Return the sum of a metric's samples; None while it is absent."""
         lines = self.page("/metrics")[1].splitlines()
-        values = [
-            float(line.rsplit(" ", 1)[1]) for line in lines if line.startswith(f"{name} ") or line.startswith(f"{name}{{")
-        ]
+        values = [float(line.rsplit(" ", 1)[1]) for line in lines if line.startswith((f"{name} ", f"{name}{{"))]
         return sum(values) if values else None
 
     def kill(self) -> None:
@@ -183,7 +181,9 @@ class Outbox:
     def wait_until_delivered(self, within: float = 60.0) -> Verdict:
         """Return the verdict once nothing is missing any more."""
         wait_for(lambda: self.arrived() >= self.count, "as many records as events", within)
-        return wait_for(lambda: (verdict := self.verdict()) if not self.verdict().missing else None, "all events", within)
+        return wait_for(
+            lambda: (verdict := self.verdict()) if not self.verdict().missing else None, "all events", within
+        )
 
 
 @pytest.fixture

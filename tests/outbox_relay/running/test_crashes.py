@@ -89,9 +89,7 @@ def test_sigterm_drains_within_a_second_and_writes_the_position(
     assert verdict.duplicates == 0, "a drained relay leaves nothing to repeat"
 
 
-def test_a_stop_is_bounded_when_brokers_and_server_are_gone(
-    outbox: Any, new_relay: Any, eventually: Any
-) -> None:
+def test_a_stop_is_bounded_when_brokers_and_server_are_gone(outbox: Any, new_relay: Any, eventually: Any) -> None:
     relay = new_relay(outbox, relay={"template": {"terminationGracePeriodSeconds": 10}}).start()
     relay.wait_for_report("Streaming", "Streaming")
     outbox.emit(100)

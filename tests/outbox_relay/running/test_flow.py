@@ -104,4 +104,3 @@ def test_no_secret_is_logged(outbox: Any, new_relay: Any, tmp_path: Path) -> Non
     uri.write_text("mongodb://someone:hunter2@[broken/")
     relay.wait_for_report("Retrying", "SourceURIInvalid")
     assert "hunter2" not in relay.log.read_text()
-

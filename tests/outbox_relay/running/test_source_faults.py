@@ -124,7 +124,9 @@ def test_cursors_killed_while_idle_do_not_stop_the_position(outbox: Any, new_rel
     relay.wait_for_report("Streaming", "Streaming")
     admin = outbox.client.admin
     for _ in range(3):
-        cursors = admin.aggregate([{"$currentOp": {"idleCursors": True, "allUsers": True}}, {"$match": {"cursor": {"$exists": True}}}])
+        cursors = admin.aggregate(
+            [{"$currentOp": {"idleCursors": True, "allUsers": True}}, {"$match": {"cursor": {"$exists": True}}}]
+        )
         for operation in cursors:
             if operation.get("ns", "").startswith(outbox.database):
                 outbox.client[outbox.database].command(

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import pytest
 from aiokafka.producer.message_accumulator import BatchBuilder
 
+from outbox_api.checkpoint import Position
 from outbox_relay.events import Record
 from outbox_relay.pipeline.batch import Marker
-from outbox_api.checkpoint import Position
 from outbox_relay.pipeline.tracker import Chunk, Item
 from outbox_relay.sink.lane import Lane, SentBatch
 
