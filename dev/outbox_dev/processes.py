@@ -19,6 +19,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from outbox_dev.proc import Stat, boot_id, stat_of
 from outbox_dev.progress import fail
 
 STOP_TIMEOUT_SECONDS = 10.0
@@ -62,7 +63,7 @@ class Process:
     @property
     def alive(self) -> bool:
         """Whether this very process still runs (a zombie does not)."""
-        stat = _stat(self.pid)
+        stat = stat_of(self.pid)
         if stat is None or not self._is(stat):
             return False
         if stat.state == "Z":
@@ -104,9 +105,9 @@ class Process:
             time.sleep(_POLL_SECONDS)
         return True
 
-    def _is(self, stat: "_Stat") -> bool:
+    def _is(self, stat: Stat) -> bool:
         """Whether what has this pid now is still this process."""
-        return stat.start_ticks == self.start_ticks and self.boot_id == _boot_id()
+        return stat.start_ticks == self.start_ticks and self.boot_id == boot_id()
 
     def log_tail(self, lines: int = 20) -> str:
         """Return the last lines it printed, for an error message."""
@@ -179,14 +180,14 @@ class Processes:
                 env={**(os.environ if env is None else env), _MARK: str(record)},
                 start_new_session=True,
             )
-        stat = _stat(gate.pid)
+        stat = stat_of(gate.pid)
         if gate.stdin is None or stat is None:
             raise RuntimeError(f"{name}: the shell that should start it is gone")
         process = Process(
             name=name,
             pid=gate.pid,
             start_ticks=stat.start_ticks,
-            boot_id=_boot_id(),
+            boot_id=boot_id(),
             argv=[str(argument) for argument in argv],
             log=str(log),
             started_at=time.time(),
@@ -258,27 +259,6 @@ class Processes:
         return sorted((p for p in found if p is not None), key=lambda p: p.started_at)
 
 
-@dataclass(frozen=True)
-class _Stat:
-    state: str
-    session: int
-    start_ticks: int
-
-
-def _stat(pid: int) -> _Stat | None:
-    try:
-        text = Path(f"/proc/{pid}/stat").read_text()
-    except (FileNotFoundError, ProcessLookupError):
-        return None
-    # The second field is the program's name in parentheses and may hold anything.
-    fields = text.rpartition(")")[2].split()
-    return _Stat(state=fields[0], session=int(fields[3]), start_ticks=int(fields[19]))
-
-
-def _boot_id() -> str:
-    return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-
-
 def _read(path: Path) -> Process | None:
     try:
         return Process(**json.loads(path.read_text()))
@@ -294,15 +274,15 @@ def _write_atomically(path: Path, text: str) -> None:
 
 def _kill_leftovers(process: Process, record: str) -> None:
     """Kill what is left in the session of an ended process and carries our mark."""
-    leader = _stat(process.pid)
-    if (leader is not None and not process._is(leader)) or process.boot_id != _boot_id():  # noqa: SLF001 - same module
+    leader = stat_of(process.pid)
+    if (leader is not None and not process._is(leader)) or process.boot_id != boot_id():  # noqa: SLF001 - same module
         return  # the pid, and so the session, is somebody else's by now
     mark = f"{_MARK}={record}".encode()
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit():
             continue
         pid = int(entry.name)
-        stat = _stat(pid)
+        stat = stat_of(pid)
         if stat is None or stat.session != process.pid or stat.start_ticks < process.start_ticks:
             continue
         try:

@@ -6,6 +6,7 @@ cluster under the names that those manifests use.
 
 import json
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -53,8 +54,10 @@ def run(cluster: Cluster, host: str) -> bool:
         host: address of this machine that pods reach.
     """
     _clear(cluster)
-    install_operator(cluster)
-    shop = Shop.open(service.processes, service.data, host)
+    with ThreadPoolExecutor() as pool:
+        installing = pool.submit(install_operator, cluster)
+        shop = Shop.open(service.processes, service.data, host)
+        installing.result()
     _introduce(cluster, host, shop)
     say(f"==> kubectl apply -f {MANIFESTS}")
     print(cluster.kubectl("apply", "-f", _manifests()), end="", flush=True)
