@@ -15,7 +15,9 @@ def main(arguments: list[str]) -> int:
     except SetupError as error:
         say(f"error: {error}")
         return 1
-    pytest = [sys.executable, "-m", "pytest", str(repo_root() / "e2e"), f"--rootdir={repo_root()}", *arguments]
+    root = repo_root()
+    # A test may wait for the kubelet, which looks at a mounted Secret about once a minute.
+    pytest = [sys.executable, "-m", "pytest", str(root / "e2e"), f"--rootdir={root}", "--timeout=600", *arguments]
     return exec_in(cluster, pytest)
 
 
