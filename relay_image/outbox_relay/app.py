@@ -90,7 +90,7 @@ async def _run(config: RelayConfig, shard: int) -> int:
     readiness = Readiness(around.connection, spec.sink)
     endpoints = Endpoints(metrics.registry, readiness.missing)
     try:
-        port = await endpoints.start(runtime.listen.host, runtime.listen.port)
+        port = await _listen(endpoints, runtime)
         log.info("started", identity=identity, source=around.connection.namespace, port=port)
         code = await run_with(relay.run(), readiness.run(), pending.run())
     finally:
@@ -100,6 +100,17 @@ async def _run(config: RelayConfig, shard: int) -> int:
             await client.close()
     log.info("ended", code=code)
     return code
+
+
+async def _listen(endpoints: Endpoints, runtime: Runtime) -> int:
+    host, port = runtime.listen.host, runtime.listen.port
+    try:
+        return await endpoints.start(host, port)
+    except OSError as error:
+        why = os.strerror(error.errno) if error.errno else error
+        where = f"{host or 'every address'} port {port}"
+        problem = Problem("runtime.listen", f"cannot listen on {where} ({why}): choose another port, or 0 for any")
+        raise ConfigurationError([problem]) from None
 
 
 def _stop_on_signals(stop: asyncio.Event) -> None:

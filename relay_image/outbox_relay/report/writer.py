@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Protocol
 
 import structlog
+from pydantic import ValidationError
 
 from outbox_api import names
 from outbox_api.relay_config import Runtime
@@ -55,11 +56,9 @@ class ConfigMapSink:
         """Replace the report in the ConfigMap, which is created if it is gone."""
         try:
             current = await self._current()
-            data = {
-                **(current.get("data") or {}),
-                names.REPORT_KEY: report.model_dump_json(by_alias=True, exclude_none=True),
-            }
-            await self._client.replace(self._path, {**current, "data": data})
+            data = current.get("data") or {}
+            text = _carry_over(data.get(names.REPORT_KEY), report).model_dump_json(by_alias=True, exclude_none=True)
+            await self._client.replace(self._path, {**current, "data": {**data, names.REPORT_KEY: text}})
         except ApiError as error:
             log.warning("the report was not written", configmap=self._name, error=str(error))
             return False
@@ -72,6 +71,25 @@ class ConfigMapSink:
             if error.status != 404:
                 raise
         return await self._client.apply(self._path, self._bare, FIELD_MANAGER)
+
+
+def _carry_over(before: str | None, report: Report) -> Report:
+    """Return the report with what the one before knew and this one does not know yet.
+
+    The position above all: it tells the next leader that there was one, should the checkpoint be gone.
+    """
+    if before is None:
+        return report
+    try:
+        known = Report.model_validate_json(before)
+    except ValidationError:
+        return report  # of another version
+    return report.model_copy(
+        update={
+            "position": report.position or known.position,
+            "last_published_time": report.last_published_time or known.last_published_time,
+        }
+    )
 
 
 class Reporter:

@@ -75,9 +75,7 @@ class RelayProcess:
         """Return the newest report once it has the state (and reason)."""
 
         def found() -> dict[str, Any] | None:
-            assert self.process is not None
-            if self.process.poll() is not None:
-                raise AssertionError(f"the relay ended with {self.process.returncode}:\n{self.log.read_text()[-3000:]}")
+            self.check_alive()
             reports = self.reports()
             if reports and reports[-1]["state"] == state and reason in {None, reports[-1]["reason"]}:
                 return reports[-1]
@@ -88,11 +86,17 @@ class RelayProcess:
         except TimeoutError as error:
             raise TimeoutError(f"{error}; the log:\n{self.log.read_text()[-4000:]}") from None
 
+    def check_alive(self) -> None:
+        assert self.process is not None
+        if self.process.poll() is not None:
+            raise AssertionError(f"the relay ended with {self.process.returncode}:\n{self.log.read_text()[-3000:]}")
+
     def page(self, path: str) -> tuple[int, str]:
-        port = wait_for(
-            lambda: next((line["port"] for line in self.of_this_process() if line.get("event") == "started"), None),
-            "the port",
-        )
+        def port_of_start() -> int | None:
+            self.check_alive()
+            return next((line["port"] for line in self.of_this_process() if line.get("event") == "started"), None)
+
+        port = wait_for(port_of_start, "the port")
         try:
             with urlopen(f"http://127.0.0.1:{port}{path}", timeout=5) as answer:
                 return answer.status, answer.read().decode()

@@ -21,7 +21,7 @@ def pod(outbox: Any, new_relay: Any, shard: Any) -> Any:
         return new_relay(
             outbox,
             name=name,
-            runtime={**runtime, "name": "orders"},
+            runtime={**runtime, "name": "orders", "listen": {"port": 0}},
             env={"POD_NAME": name, "KUBECONFIG": str(kubeconfig or shard.user.kubeconfig)},
             **options,
         ).start()
