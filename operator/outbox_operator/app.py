@@ -17,6 +17,7 @@ from outbox_operator import health, watching
 from outbox_operator.custom_resource import OutboxRelay
 from outbox_operator.dispatch import Dispatcher
 from outbox_operator.fleet import Fleet, claim_of
+from outbox_operator.inbox import Inbox
 from outbox_operator.keys import Key
 from outbox_operator.kube import connect
 from outbox_operator.kube.client import Kube
@@ -95,9 +96,12 @@ class Operator:
         jitter = random.SystemRandom().random
         self._queue: KeyedQueue[Key] = KeyedQueue(clock=time.monotonic, jitter=jitter)
         self._metrics.observe_queue(self._queue)
+        self._inbox = Inbox(self._queue)
         recorder = Recorder(self.kube, now=_now)
-        reconciler = Reconciler(self.kube, self._fleet, recorder, settings.relay, now=_now)
-        self._worker = Worker(reconciler, self._queue, self._metrics, resync=settings.resync, jitter=jitter)
+        reconciler = Reconciler(self.kube, self._fleet, recorder, settings.relay, now=_now, seen=self._inbox.seen)
+        self._worker = Worker(
+            reconciler, self._queue, self._inbox, self._metrics, resync=settings.resync, jitter=jitter
+        )
         self._dispatcher = Dispatcher(self._queue, self._worker.work, concurrency=settings.concurrency)
 
     async def run(self) -> None:
@@ -121,10 +125,10 @@ class Operator:
     async def _watching(self) -> AsyncIterator[watching.Watch]:
         loop = asyncio.get_running_loop()
 
-        def enqueue(key: Key) -> None:
-            loop.call_soon_threadsafe(self._queue.add, key)
+        def on_event(key: Key, uid: str, version: str) -> None:
+            loop.call_soon_threadsafe(self._inbox.event, key, uid, version)
 
-        registry = watching.registry(enqueue, enqueue, connect.for_kopf)
+        registry = watching.registry(on_event, connect.for_kopf)
         watch = watching.Watch(registry, self._settings.namespaces)
         watch.start()
         try:

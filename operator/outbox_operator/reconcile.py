@@ -14,7 +14,7 @@ from outbox_operator.fleet import Fleet, claim_of
 from outbox_operator.keys import Key
 from outbox_operator.kube.client import Kube
 from outbox_operator.kube.errors import ApiError
-from outbox_operator.kube.resources import OUTBOX_RELAY, POD
+from outbox_operator.kube.resources import OUTBOX_RELAY, POD, Object
 from outbox_operator.recorder import Recorder
 from outbox_operator.render.children import Child, Observed, expected, render
 from outbox_operator.settings import RelayDefaults
@@ -44,7 +44,14 @@ class Reconciler:
     """Reconciles relays."""
 
     def __init__(
-        self, kube: Kube, fleet: Fleet, recorder: Recorder, defaults: RelayDefaults, *, now: Callable[[], datetime]
+        self,
+        kube: Kube,
+        fleet: Fleet,
+        recorder: Recorder,
+        defaults: RelayDefaults,
+        *,
+        now: Callable[[], datetime],
+        seen: Callable[[Object], None],
     ) -> None:
         """A reconciler.
 
@@ -54,7 +61,9 @@ class Reconciler:
             recorder: writes Events.
             defaults: what relays get where they do not say.
             now: the time, with zone.
+            seen: told of each watched object in the version that is acted on.
         """
+        self._seen = seen
         self._kube = kube
         self._fleet = fleet
         self._recorder = recorder
@@ -69,13 +78,19 @@ class Reconciler:
             NamespaceGoneError: the namespace is being deleted.
         """
         obj = await self._kube.get(OUTBOX_RELAY, key.namespace, key.name)
-        relay = None if obj is None else OutboxRelay.of(obj)
+        relay = None
+        if obj is not None:
+            self._seen(obj)
+            relay = OutboxRelay.of(obj)
         others = frozenset(self._fleet.update(key, claim_of(relay) if relay else None))
         if relay is None or relay.deleting:
             # The children go by their owner references; one that is written now might come back.
             return Result(exists=False, others=others)
         decision = decide(relay, self._fleet)
         applied, pending = await self._children(relay, decision)
+        for live in applied.live.values():
+            if live is not None:
+                self._seen(live)
         await self._tell(relay, decision, applied, pending)
         refused = applied.verdict is not None
         return Result(exists=True, settled=not refused, others=others)
@@ -103,6 +118,8 @@ class Reconciler:
         if relay.seen_before:
             selector = f"{names.LABEL_RELAY}={relay.key.name}"
             pods = await self._kube.select(POD, relay.key.namespace, selector=selector)
+            for pod in pods:
+                self._seen(pod)
         situation = Situation(
             relay=relay,
             obstacle=decision.verdict or applied.verdict,
@@ -116,7 +133,15 @@ class Reconciler:
         patch = status_patch(relay, wanted)
         if patch is not None:
             try:
-                await self._kube.merge_status(OUTBOX_RELAY, relay.key.namespace, relay.key.name, patch)
+                written = await self._kube.merge_status(OUTBOX_RELAY, relay.key.namespace, relay.key.name, patch)
+                after = OutboxRelay.of(written)
+                # Otherwise somebody changed it between our read and our write, and its version is not acted on.
+                if (after.generation, after.annotations, after.deleting) == (
+                    relay.generation,
+                    relay.annotations,
+                    False,
+                ):
+                    self._seen(written)
             except ApiError as error:
                 if error.status == 404:
                     return

@@ -28,7 +28,6 @@ _log = structlog.get_logger()
 @dataclass
 class _Known:
     count: int
-    first: str
     written: datetime
 
 
@@ -53,32 +52,36 @@ class Recorder:
             await self._record(relay, announcement, name)
         except KubeError as error:
             _log.warning(
-                "An event could not be written", relay=str(relay.key), event=announcement.reason, error=str(error)
+                "An Event could not be written", relay=str(relay.key), reason=announcement.reason, error=str(error)
             )
             self._known.pop(name, None)
 
     async def _record(self, relay: OutboxRelay, announcement: Announcement, name: str) -> None:
         now = self._now()
-        known = self._known.get(name) or await self._stored(relay, name)
+        known = self._known.get(name)
         if known is None:
-            known = _Known(1, _text(now), now)
-            await self._create(relay, announcement, name, known.first)
+            known = await self._first(relay, announcement, name, now)
         else:
             known.count += 1
-            if now - known.written >= INTERVAL:
-                await self._update(relay, announcement, name, known, _text(now))
-                known.written = now
+        if now - known.written >= INTERVAL:
+            await self._update(relay, announcement, name, known, _text(now))
+            known.written = now
         self._known[name] = known
         self._known.move_to_end(name)
         while len(self._known) > _REMEMBERED:
             self._known.popitem(last=False)
 
-    async def _stored(self, relay: OutboxRelay, name: str) -> _Known | None:
-        stored = await self._kube.get(EVENT, relay.key.namespace, name)
-        if stored is None:
-            return None
-        # Epoch: an Event of an earlier process is written at once.
-        return _Known(int(stored.get("count") or 1), str(stored["firstTimestamp"]), datetime.fromtimestamp(0, UTC))
+    async def _first(self, relay: OutboxRelay, announcement: Announcement, name: str, now: datetime) -> _Known:
+        """Create the Event; of one that an earlier process wrote, go on counting."""
+        try:
+            await self._create(relay, announcement, name, _text(now))
+        except ApiError as error:
+            if error.reason != "AlreadyExists":
+                raise
+            stored = await self._kube.get(EVENT, relay.key.namespace, name)
+            # Written never, as far as this process goes: so it is written at once.
+            return _Known(int((stored or {}).get("count") or 0) + 1, datetime.fromtimestamp(0, UTC))
+        return _Known(1, now)
 
     async def _create(self, relay: OutboxRelay, announcement: Announcement, name: str, now: str) -> None:
         event: dict[str, Any] = {
@@ -111,7 +114,7 @@ class Recorder:
             if error.status != 404:
                 raise
             # Events are deleted by the server after an hour without a write.
-            known.count, known.first = 1, now
+            known.count = 1
             await self._create(relay, announcement, name, now)
 
 

@@ -30,27 +30,30 @@ _SELECTOR: Final = f"{names.LABEL_WATCHED}=true"
 
 
 def registry(
-    on_relay: Callable[[Key], None],
-    on_child: Callable[[Key], None],
-    login: Callable[[], Awaitable[kopf.ConnectionInfo]],
+    on_event: Callable[[Key, str, str], None], login: Callable[[], Awaitable[kopf.ConnectionInfo]]
 ) -> kopf.OperatorRegistry:
     """The handlers.
 
     Args:
-        on_relay: told of each event of a relay.
-        on_child: told of each event of a child or pod, with the relay it belongs to.
+        on_event: told of each event of a relay, and of each child and pod with the relay it belongs to: the relay,
+            the object's UID, and its version, which is empty when it was deleted.
         login: makes kopf's `ConnectionInfo`; called at start and whenever the server refuses the credentials.
     """
     found = kopf.OperatorRegistry()
 
     # Coroutines, since kopf would run plain functions in threads.
-    async def relay_event(namespace: str | None, name: str | None, **_: Any) -> None:
-        on_relay(Key(str(namespace), str(name)))
+    async def relay_event(name: str | None, event: Mapping[str, Any], **_: Any) -> None:
+        _pass_on(str(name), event)
 
-    async def child_event(namespace: str | None, labels: Mapping[str, str], **_: Any) -> None:
+    async def child_event(labels: Mapping[str, str], event: Mapping[str, Any], **_: Any) -> None:
         owner = labels.get(names.LABEL_RELAY)
         if owner is not None:
-            on_child(Key(str(namespace), owner))
+            _pass_on(owner, event)
+
+    def _pass_on(relay: str, event: Mapping[str, Any]) -> None:
+        metadata = event["object"]["metadata"]
+        deleted = event["type"] == "DELETED"
+        on_event(Key(metadata["namespace"], relay), metadata["uid"], "" if deleted else metadata["resourceVersion"])
 
     async def log_in(**_: Any) -> kopf.ConnectionInfo:
         return await login()

@@ -8,6 +8,7 @@ from typing import Final
 import structlog
 
 from outbox_operator.apply import NamespaceGoneError
+from outbox_operator.inbox import Inbox
 from outbox_operator.keys import Key
 from outbox_operator.kube.errors import ApiError, KubeError
 from outbox_operator.leading import NotLeaderError
@@ -30,6 +31,7 @@ class Worker:
         self,
         reconciler: Reconciler,
         queue: KeyedQueue[Key],
+        inbox: Inbox,
         metrics: Metrics,
         *,
         resync: float,
@@ -40,12 +42,14 @@ class Worker:
         Args:
             reconciler: does the work.
             queue: where keys come back to.
+            inbox: is told when a key's work begins and ends.
             metrics: counts what came of it.
             resync: seconds until a settled key is looked at again.
             jitter: a number of [0, 1) at each call.
         """
         self._reconciler = reconciler
         self._queue = queue
+        self._inbox = inbox
         self._metrics = metrics
         self._resync = resync
         self._jitter = jitter
@@ -72,8 +76,12 @@ class Worker:
 
     async def _reconcile(self, key: Key) -> str:
         try:
-            async with asyncio.timeout(TIMEOUT):
-                result = await self._reconciler.reconcile(key)
+            self._inbox.begin(key)
+            try:
+                async with asyncio.timeout(TIMEOUT):
+                    result = await self._reconciler.reconcile(key)
+            finally:
+                self._inbox.end(key)
         except NamespaceGoneError:
             self._queue.done(key)
             return "gone"

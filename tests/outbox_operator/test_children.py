@@ -244,7 +244,8 @@ def test_a_deleted_relay_takes_its_children_along_and_nothing_comes_back(
         ]
 
     eventually(lambda: not left(), seconds=30, what="no children")
-    assert audit.writes(settled) == []
+    # A look that began before the deletion may still want to tell something, to nobody.
+    assert [write for write in audit.writes(settled) if not write.endswith(" 404")] == []
 
 
 def test_nothing_is_applied_once_deletion_has_begun(

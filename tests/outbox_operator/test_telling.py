@@ -198,18 +198,16 @@ def test_events_tell_the_story_with_one_object_a_reason_and_a_growing_count(clus
     assert "Role orders-outbox-relay" in restored["message"]
 
     # Each further one within the interval is counted, and the count is told with the next write.
-    for _ in range(40):
-        if events()["ChildRestored"]["count"] > 1:
-            break
+    def again() -> bool:
         before = cluster.must_get("Role", streaming, "orders-outbox-relay")["metadata"]["uid"]
         cluster.delete("Role", streaming, "orders-outbox-relay")
-        eventually(
-            lambda before=before: (
-                (cluster.get("Role", streaming, "orders-outbox-relay") or {"metadata": {"uid": before}})["metadata"][
-                    "uid"
-                ]
-                != before
-            )
-        )
-    assert events()["ChildRestored"]["count"] > 2
+
+        def back() -> bool:
+            now = cluster.get("Role", streaming, "orders-outbox-relay")
+            return now is not None and now["metadata"]["uid"] != before
+
+        eventually(back)
+        return int(events()["ChildRestored"]["count"]) > 2
+
+    eventually(again, seconds=30, what="a count")
     assert "ChildRestored" in kubectl(cluster, "-n", streaming, "describe", "outboxrelay", "orders")

@@ -52,9 +52,11 @@ def announcements(
         found += _writes(relay, applied)
     found += _leadership(relay.status, wanted)
     reason, message = _ready(wanted)
-    if reason != _stored_ready_reason(relay.status):
-        warning = verdict is not None and verdict.outlook is not Outlook.PROGRESSING
-        found.append(Announcement("Warning" if warning else "Normal", reason, message))
+    before = _stored_ready_reason(relay.status)
+    on_its_way = verdict is not None and verdict.outlook is Outlook.PROGRESSING
+    # That a new relay is on its way goes without saying.
+    if reason != before and not (before is None and on_its_way):
+        found.append(Announcement("Normal" if verdict is None or on_its_way else "Warning", reason, message))
     return found
 
 
