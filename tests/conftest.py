@@ -47,15 +47,6 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 
 @pytest.fixture(scope="session")
-def processes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Processes]:
-    """The session's processes; all are ended with it, however it ends."""
-    processes = Processes(tmp_path_factory.mktemp("processes"))
-    processes.end_with_caller()
-    yield processes
-    processes.stop_all()
-
-
-@pytest.fixture(scope="session")
 def service_data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A folder for the services' data, removed at the end (hundreds of megabytes)."""
     path = tmp_path_factory.mktemp("services")
@@ -64,10 +55,18 @@ def service_data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 @pytest.fixture(scope="session")
-def _mongodb(processes: Processes, service_data: Path) -> Iterator[MongoDB]:
-    mongodb = MongoDB.start(processes, service_data / "mongo")
-    yield mongodb
-    mongodb.stop()
+def processes(tmp_path_factory: pytest.TempPathFactory, service_data: Path) -> Iterator[Processes]:
+    """The session's processes; all are ended with it, however it ends, and before their data go."""
+    processes = Processes(tmp_path_factory.mktemp("processes"))
+    processes.end_with_caller()
+    yield processes
+    # At once: nobody needs the data any more, so there is nothing to say goodbye to.
+    processes.stop_all(timeout=0)
+
+
+@pytest.fixture(scope="session")
+def _mongodb(processes: Processes, service_data: Path) -> MongoDB:
+    return MongoDB.start(processes, service_data / "mongo")
 
 
 @pytest.fixture
@@ -78,10 +77,8 @@ def mongodb(_mongodb: MongoDB) -> Iterator[MongoDB]:
 
 
 @pytest.fixture(scope="session")
-def _mongodb_replica_set(processes: Processes, service_data: Path) -> Iterator[MongoDB]:
-    mongodb = MongoDB.start(processes, service_data / "mongo-three", nodes=3, name="mongo-three")
-    yield mongodb
-    mongodb.stop()
+def _mongodb_replica_set(processes: Processes, service_data: Path) -> MongoDB:
+    return MongoDB.start(processes, service_data / "mongo-three", nodes=3, name="mongo-three")
 
 
 @pytest.fixture
@@ -92,10 +89,8 @@ def mongodb_replica_set(_mongodb_replica_set: MongoDB) -> Iterator[MongoDB]:
 
 
 @pytest.fixture(scope="session")
-def _mongodb_standalone(processes: Processes, service_data: Path) -> Iterator[MongoDB]:
-    mongodb = MongoDB.start(processes, service_data / "mongo-standalone", standalone=True, name="mongo-standalone")
-    yield mongodb
-    mongodb.stop()
+def _mongodb_standalone(processes: Processes, service_data: Path) -> MongoDB:
+    return MongoDB.start(processes, service_data / "mongo-standalone", standalone=True, name="mongo-standalone")
 
 
 @pytest.fixture
@@ -106,10 +101,8 @@ def mongodb_standalone(_mongodb_standalone: MongoDB) -> Iterator[MongoDB]:
 
 
 @pytest.fixture(scope="session")
-def _kafka(processes: Processes, service_data: Path) -> Iterator[Kafka]:
-    kafka = Kafka.start(processes, service_data / "kafka")
-    yield kafka
-    kafka.stop()
+def _kafka(processes: Processes, service_data: Path) -> Kafka:
+    return Kafka.start(processes, service_data / "kafka")
 
 
 @pytest.fixture
@@ -120,10 +113,8 @@ def kafka(_kafka: Kafka) -> Iterator[Kafka]:
 
 
 @pytest.fixture(scope="session")
-def _kafka_cluster(processes: Processes, service_data: Path) -> Iterator[Kafka]:
-    kafka = Kafka.start(processes, service_data / "kafka-three", brokers=3, name="kafka-three")
-    yield kafka
-    kafka.stop()
+def _kafka_cluster(processes: Processes, service_data: Path) -> Kafka:
+    return Kafka.start(processes, service_data / "kafka-three", brokers=3, name="kafka-three")
 
 
 @pytest.fixture

@@ -107,7 +107,7 @@ class Kafka(KafkaIO):
 
         Raises:
             SetupError: Java or Maven is missing.
-            TimeoutError: it did not come up within a minute.
+            TimeoutError: it did not come up within two minutes.
         """
         security = security or Security()
         program, jars = java(), kafka_jars()
@@ -212,7 +212,7 @@ def _format_storage(commands: list[list[str]]) -> None:
     running = [
         subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) for command in commands
     ]
-    printed = [process.communicate(timeout=60)[0] for process in running]
+    printed = [process.communicate(timeout=120)[0] for process in running]
     for process, text in zip(running, printed, strict=True):
         if process.returncode != 0:
             fail(f"Kafka's storage tool failed:\n{text.strip()}", "see the message above; this is a bug of the setup")

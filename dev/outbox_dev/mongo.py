@@ -70,7 +70,7 @@ class MongoDB:
 
         Raises:
             SetupError: there is no mongod for this machine.
-            TimeoutError: it did not come up within a minute.
+            TimeoutError: it did not come up within two minutes.
         """
         if standalone and nodes != 1:
             raise ValueError("a standalone server is one node")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from outbox_dev.processes import Process, Processes
 
-START_TIMEOUT_SECONDS = 60.0
+START_TIMEOUT_SECONDS = 120.0
 _POLL_SECONDS = 0.02
 
 
@@ -63,7 +63,7 @@ class Server:
 
         Raises:
             RuntimeError: it ended, with the end of its log.
-            TimeoutError: it does not serve within a minute.
+            TimeoutError: it does not serve within two minutes.
         """
         process = self.processes.get(self.name)
         deadline = time.monotonic() + START_TIMEOUT_SECONDS

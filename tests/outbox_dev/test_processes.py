@@ -103,7 +103,7 @@ def test_a_strangers_session_with_a_reused_pid_is_left_alone(processes: Processe
     try:
         process = processes.start("gone", ["true"])
         assert process.wait(10)
-        rewrite_record(processes, process, pid=stranger.pid, start_ticks=process.start_ticks - 1)
+        rewrite_record(processes, process, pid=stranger.pid, start_ticks=1)
         processes.stop("gone", timeout=0.1)
         assert stranger.poll() is None
     finally:
