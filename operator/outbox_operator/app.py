@@ -17,6 +17,7 @@ from outbox_operator import health, watching
 from outbox_operator.custom_resource import OutboxRelay
 from outbox_operator.dispatch import Dispatcher
 from outbox_operator.fleet import Fleet, claim_of
+from outbox_operator.hearing import PATIENCE, Hearing
 from outbox_operator.inbox import Inbox
 from outbox_operator.keys import Key
 from outbox_operator.kube import connect
@@ -96,7 +97,9 @@ class Operator:
         jitter = random.SystemRandom().random
         self._queue: KeyedQueue[Key] = KeyedQueue(clock=time.monotonic, jitter=jitter)
         self._metrics.observe_queue(self._queue)
-        self._inbox = Inbox(self._queue)
+        self._hearing = Hearing(clock=time.monotonic)
+        self._metrics.observe_hearing(self._hearing)
+        self._inbox = Inbox(self._queue, self._hearing)
         recorder = Recorder(self.kube, now=_now)
         reconciler = Reconciler(self.kube, self._fleet, recorder, settings.relay, now=_now, seen=self._inbox.seen)
         self._worker = Worker(
@@ -142,9 +145,13 @@ class Operator:
             longest = self._worker.longest
             return f"a reconciliation runs for {longest:.0f} s" if longest > 2 * TIMEOUT else None
 
+        def deaf() -> str | None:
+            overdue = self._hearing.overdue
+            return f"the watch has not told of a change for {overdue:.0f} s" if overdue > PATIENCE else None
+
         runner = web.AppRunner(
             health.application(
-                live={"watch": lambda: watch.problem, "work": stuck},
+                live={"watch": lambda: watch.problem, "hearing": deaf, "work": stuck},
                 ready={"watch": lambda: None if watch.ready else "the watch has not begun"},
                 registry=self._metrics.registry,
             ),

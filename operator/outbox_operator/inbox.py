@@ -7,6 +7,7 @@ An event is news when the object's version is not the last one that a reconcilia
 from collections import OrderedDict
 from typing import Final
 
+from outbox_operator.hearing import Hearing
 from outbox_operator.keys import Key
 from outbox_operator.kube.resources import Object, uid_of, version_of
 from outbox_operator.queue import KeyedQueue
@@ -18,12 +19,14 @@ REMEMBERED: Final = 65_536
 class Inbox:
     """Takes events, and adds a key to the queue when one of them is news."""
 
-    def __init__(self, queue: KeyedQueue[Key]) -> None:
+    def __init__(self, queue: KeyedQueue[Key], hearing: Hearing) -> None:
         """An inbox that has seen nothing, so that every event is news.
 
         Args:
             queue: where keys go.
+            hearing: is told of all versions, heard and seen.
         """
+        self._hearing = hearing
         self._queue = queue
         self._seen: OrderedDict[str, str] = OrderedDict()
         self._held: dict[Key, list[tuple[str, str]]] = {}
@@ -36,6 +39,7 @@ class Inbox:
             uid: of the object.
             version: its `resourceVersion`; empty when it was deleted.
         """
+        self._hearing.heard(uid, version)
         if key in self._held:
             # The reconciliation in work may be about to see it.
             self._held[key].append((uid, version))
@@ -44,6 +48,7 @@ class Inbox:
 
     def seen(self, obj: Object) -> None:
         """A reconciliation has read or written this version of the object and acts on it."""
+        self._hearing.live(obj)
         uid = uid_of(obj)
         self._seen[uid] = version_of(obj)
         self._seen.move_to_end(uid)

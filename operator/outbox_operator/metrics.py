@@ -2,6 +2,7 @@
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
+from outbox_operator.hearing import Hearing
 from outbox_operator.keys import Key
 from outbox_operator.queue import KeyedQueue
 
@@ -56,6 +57,14 @@ class Metrics:
         """Count one request."""
         self._requests.labels(verb, plural, str(status)).inc()
         self._request_seconds.labels(verb).observe(seconds)
+
+    def observe_hearing(self, hearing: Hearing) -> None:
+        """Show what the watch owes whenever it is asked for."""
+        Gauge(
+            "outbox_operator_watch_overdue_seconds",
+            "How long the watch has not told of a change that the server has; 0 when it owes none.",
+            registry=self.registry,
+        ).set_function(lambda: hearing.overdue)
 
     def observe_queue(self, queue: KeyedQueue[Key]) -> None:
         """Show the queue's state whenever it is asked for."""

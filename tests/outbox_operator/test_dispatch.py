@@ -8,6 +8,7 @@ import pytest
 
 from outbox_operator.apply import NamespaceGoneError
 from outbox_operator.dispatch import Dispatcher
+from outbox_operator.hearing import Hearing
 from outbox_operator.inbox import Inbox
 from outbox_operator.keys import Key
 from outbox_operator.kube.errors import ApiError, UnreachableError
@@ -99,7 +100,14 @@ class Bench:
             async def reconcile(self, key: Key) -> Result:
                 return await script.reconcile(key)
 
-        self.worker = Worker(Scripted(), self.queue, Inbox(self.queue), self.metrics, resync=600, jitter=lambda: 0.5)
+        self.worker = Worker(
+            Scripted(),
+            self.queue,
+            Inbox(self.queue, Hearing(clock=lambda: 0.0)),
+            self.metrics,
+            resync=600,
+            jitter=lambda: 0.5,
+        )
 
     async def work(self, key: Key = A) -> None:
         self.queue.add(key)

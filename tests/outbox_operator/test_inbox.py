@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from outbox_operator import inbox as module
+from outbox_operator.hearing import Hearing
 from outbox_operator.inbox import Inbox
 from outbox_operator.keys import Key
 from outbox_operator.queue import KeyedQueue
@@ -23,7 +24,7 @@ def queue() -> KeyedQueue[Key]:
 
 @pytest.fixture
 def inbox(queue: KeyedQueue[Key]) -> Inbox:
-    return Inbox(queue)
+    return Inbox(queue, Hearing(clock=lambda: 0.0))
 
 
 def test_the_first_event_of_an_object_is_news(queue: KeyedQueue[Key], inbox: Inbox) -> None:

@@ -146,6 +146,7 @@ def test_health_and_metrics_are_served(operator: OperatorProcess) -> None:
 
     assert read("/livez") == read("/readyz") == "ok\n"
     metrics = read("/metrics")
+    assert "outbox_operator_watch_overdue_seconds" in metrics
     assert "outbox_operator_leader 1.0" in metrics
     assert 'outbox_operator_reconciles_total{result="settled"}' in metrics
     assert 'outbox_operator_kube_requests_total{resource="outboxrelays",status="200",verb="get"}' in metrics
