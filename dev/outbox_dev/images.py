@@ -103,11 +103,9 @@ def build(engine: Engine, *, base_image: str | None = None) -> list[str]:
     Raises:
         SetupError: a build failed; the message holds the end of what it printed.
     """
-    offline = engine.netns is not None
-    python = ""
-    if offline and base_image is None:
-        base_image, python = _ensure_base(engine)
-    return [_build(engine, source, base_image, python if offline else "") for source in IMAGES]
+    if engine.netns is not None and base_image is None:
+        base_image = _ensure_base(engine)
+    return [_build(engine, source, base_image) for source in IMAGES]
 
 
 def load(cluster: Cluster, engine: Engine) -> None:
@@ -132,24 +130,31 @@ def load(cluster: Cluster, engine: Engine) -> None:
             engine.call("push", tag, timeout=BUILD_TIMEOUT)
 
 
-def _build(engine: Engine, source: ImageSource, base_image: str | None, python: str) -> str:
+def _build(engine: Engine, source: ImageSource, base_image: str | None) -> str:
     tag = reference(source.name)
     content = _content(source, base_image)
     if _label(engine, tag) == content:
         say(f"{tag} is built")
         return tag
-    arguments = ["--label", f"{_CONTENT_LABEL}={content}", "--tag", tag]
+    label, arguments = ["--label", f"{_CONTENT_LABEL}={content}"], []
     if base_image is not None:
         arguments += ["--build-arg", f"BASE_IMAGE={base_image}"]
     with tempfile.TemporaryDirectory(prefix="outbox-image-") as folder:
         context = Path(folder)
         for path in (source.dockerfile, source.lock, *source.code):
             _copy(repo_root() / path, context / path)
-        if python:
-            shutil.copytree(_wheels(source, python), context / "wheels")
+        # An engine of our own sees no network.
+        if engine.netns is not None and base_image is not None:
+            shutil.copytree(_wheels(source, _python_version(engine, base_image)), context / "wheels")
             arguments += ["--build-arg", "WHEELS=wheels", "--build-arg", "PIP_NO_INDEX=1", "--network", "none"]
+        arguments += ["--file", str(context / source.dockerfile), str(context)]
         with step(f"Building {tag}"):
-            engine.call("build", *arguments, "--file", context / source.dockerfile, context, timeout=BUILD_TIMEOUT)
+            if engine.netns is not None:
+                # A name keeps the stage with the dependencies when the engine's data go to the cache: without one it
+                # is a leftover to this engine's builder, and is pruned.
+                stage = ["--target", "dependencies", "--tag", f"outbox-dev/{source.name}-dependencies"]
+                engine.call("build", *stage, *arguments, timeout=BUILD_TIMEOUT)
+            engine.call("build", *label, "--tag", tag, *arguments, timeout=BUILD_TIMEOUT)
     return tag
 
 
@@ -181,8 +186,15 @@ def _label(engine: Engine, tag: str) -> str | None:
     return None if value is None else str(value)
 
 
-def _ensure_base(engine: Engine) -> tuple[str, str]:
-    """The base image in the engine: its name and its Python's version, such as `3.11`."""
+def _python_version(engine: Engine, base_image: str) -> str:
+    """The version of an image's Python, such as `3.11`."""
+    script = "import sys; print('%d.%d' % sys.version_info[:2])"
+    python = ["--rm", "--network", "none", "--entrypoint", "python3", base_image]
+    return engine.call("run", *python, "-c", script).strip()
+
+
+def _ensure_base(engine: Engine) -> str:
+    """The name of the base image made here, once the engine has it."""
     key = hashlib.sha256(f"{debian.release()} {_BASE_PACKAGES} {_BASE_WITHOUT} 1".encode()).hexdigest()[:16]
     name = f"{BASE_REPOSITORY}:{key}"
 
@@ -193,16 +205,14 @@ def _ensure_base(engine: Engine) -> tuple[str, str]:
             for pattern in _BASE_WITHOUT:
                 for path in root.glob(pattern):
                     shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
-            version = (root / "usr/bin/python3").readlink().name.removeprefix("python")
-            (folder / "python-version").write_text(version, encoding="ascii")
             debian.pack(root, folder / "base.tar")
             shutil.rmtree(root)
 
-    folder = cached("base-image", key, make)
+    archive = cached("base-image", key, make) / "base.tar"
     if not engine.call("images", "--quiet", name).strip():
         with step("Importing the base image"):
-            engine.call("import", folder / "base.tar", name)
-    return name, (folder / "python-version").read_text(encoding="ascii")
+            engine.call("import", archive, name)
+    return name
 
 
 def _wheels(source: ImageSource, python: str) -> Path:

@@ -13,7 +13,7 @@ import shutil
 import signal
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from outbox_dev.kubernetes import debian
@@ -93,6 +93,10 @@ def _data_dir() -> Path:
     return state_dir() / "engine"
 
 
+def _old_data_dir() -> Path:
+    return state_dir() / "engine.old"
+
+
 def _engine() -> Engine:
     return Engine("docker", {"DOCKER_HOST": f"unix://{_run_dir()}/docker.sock"}, netns_name())
 
@@ -167,7 +171,8 @@ def stop(processes: Processes) -> None:
     _remove_traces()
     if engine is not None:
         _give_data()
-    shutil.rmtree(_data_dir(), ignore_errors=True)
+    for folder in (_data_dir(), _old_data_dir()):
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _command() -> list[str]:
@@ -258,10 +263,13 @@ def _take_data() -> None:
 
 
 def _give_data() -> None:
+    """Move the data to the cache, in place of an older one that another checkout's engine left there meanwhile."""
     try:
+        with suppress(FileNotFoundError):
+            _cached_data().rename(_old_data_dir())
         _data_dir().rename(_cached_data())
     except OSError as error:
-        # On another file system, or another checkout's data is there already.
+        # On another file system, or yet another engine was quicker.
         if error.errno not in (errno.EXDEV, errno.ENOTEMPTY, errno.EEXIST):
             raise
 
