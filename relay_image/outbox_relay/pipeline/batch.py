@@ -25,6 +25,9 @@ class SourceBatch(ABC):
     def position(self, index: int) -> Position | None:
         """Return the position once the events up to and including `index` are settled."""
 
+    def rendered(self) -> None:  # noqa: B027 - most batches have nothing to let go of
+        """Let go of what is only needed until every document is rendered."""
+
     @abstractmethod
     def committed(self, index: int) -> float | None:
         """Return when event `index` was committed, in seconds since 1970 by the server's clock; None if unknown."""

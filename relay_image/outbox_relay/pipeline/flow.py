@@ -132,6 +132,7 @@ class Flow:
         counts = await self._partition_counts(outcomes)
         # From here on nothing is awaited: a stop never finds a batch half taken up.
         chunk = self._tracker.add(batch)
+        batch.rendered()
         lanes: dict[tuple[str, int], list[Item]] = {}
         now_ms = int(time.time() * 1000)
         skipped: list[int] = []

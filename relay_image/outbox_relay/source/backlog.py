@@ -42,6 +42,10 @@ class SweptBatch(SourceBatch):
         self.documents = documents
         self.size = sum(map(len, documents))
 
+    def rendered(self) -> None:
+        """Let go of the documents."""
+        self.documents = ()
+
     def position(self, index: int) -> Position | None:  # noqa: ARG002
         """Return None: a sweep that was interrupted starts again with what is still unpublished."""
         return None

@@ -1,13 +1,11 @@
 """The change stream: inserts of one collection as raw BSON, opened again whenever it breaks."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable
 from typing import Any, cast
 
-import bson
 import structlog
 from bson import Timestamp
-from bson.raw_bson import RawBSONDocument
 from pymongo.asynchronous.command_cursor import AsyncRawBatchCommandCursor
 from pymongo.errors import PyMongoError
 
@@ -15,10 +13,11 @@ from outbox_api.checkpoint import ClusterTime, Position
 from outbox_api.reasons import RelayReason
 from outbox_relay.pipeline.batch import Marker, SourceBatch
 from outbox_relay.problems import Problem, StalledError
-from outbox_relay.source.connection import RAW, SourceConnection
+from outbox_relay.source.change_events import ChangeEvents
+from outbox_relay.source.connection import SourceConnection
 from outbox_relay.source.errors import describe, is_history_lost, is_permanent
 from outbox_relay.source.retry import SourceErrors, SourceRetry
-from outbox_relay.source.tokens import position_of, resume_token, start_after, to_cluster_time, token_text, token_time
+from outbox_relay.source.tokens import position_of, resume_token, start_after, token_text, token_time
 
 log = structlog.get_logger(__name__)
 
@@ -45,26 +44,27 @@ class InvalidatedError(Exception):
 class StreamBatch(SourceBatch):
     """Insert events of one read of the stream. What only few of them need is decoded when asked for."""
 
-    def __init__(
-        self, events: Sequence[RawBSONDocument], size: int, end: Position, replayed_until: ClusterTime
-    ) -> None:
+    def __init__(self, events: ChangeEvents, size: int, end: Position, replayed_until: ClusterTime) -> None:
         self._events = events
-        self.documents = [event["fullDocument"].raw for event in events]
+        self.documents = [document for document in events.documents if document is not None]
         self.size = size
         self.end = end
-        self.replayed = to_cluster_time(events[0]["clusterTime"]) <= replayed_until
+        self.replayed = ClusterTime(*events.cluster_times[0]) <= replayed_until
 
     def position(self, index: int) -> Position:
         """Return the position just after event `index`."""
-        event = self._events[index]
-        return position_of(event["_id"], event["clusterTime"])
+        return position_of(self._events, index)
 
     def committed(self, index: int) -> float:
         """Return the commit's wall-clock time by the server, in seconds since 1970."""
-        event = self._events[index]
-        # wallTime is there from MongoDB 6.0 on; the cluster time has whole seconds.
-        wall = event.get("wallTime")
-        return int(wall) / 1000 if wall is not None else float(event["clusterTime"].time)
+        wall = self._events.wall_times[index]
+        # The cluster time has whole seconds.
+        return float(self._events.cluster_times[index][0]) if wall is None else wall / 1000
+
+    def rendered(self) -> None:
+        """Let go of the documents: tokens and times stay."""
+        self.documents = ()
+        self._events.documents.clear()
 
 
 class ChangeStream:
@@ -141,34 +141,38 @@ class ChangeStream:
         while True:
             async with asyncio.timeout(_ANSWER_SECONDS):
                 data = await cursor.try_next()
-            events = self._fresh(bson.decode_all(data, RAW)) if data is not None else []
+            events = ChangeEvents(data or b"")
+            self._pass_over_settled(events)
             # A private name of the driver, covered by the lock and by tests: its public change stream offers the
             # position of an empty batch only together with one decoded event at a time.
             after = cursor._post_batch_resume_token  # noqa: SLF001
-            inserts = [event for event in events if "fullDocument" in event]
-            invalidate = events[-1] if len(inserts) < len(events) else None
-            if inserts:
+            invalidate = _take_out_invalidate(events)
+            if len(events):
                 # Before an invalidate the position stays: after a crash it has to be met again, for its sweep.
-                self._position = self._end(None if invalidate else after, inserts[-1])
-                yield StreamBatch(inserts, len(data or b""), self._position, self._replayed_until)
+                self._position = self._end(None if invalidate else after, events)
+                yield StreamBatch(events, len(data or b""), self._position, self._replayed_until)
             elif after is not None and invalidate is None and not self._behind(after):
                 self._position = self._end(after, None)
                 yield Marker(self._position)
             if invalidate is not None:
-                raise InvalidatedError(position_of(invalidate["_id"], invalidate["clusterTime"]))
+                raise InvalidatedError(invalidate)
             if not cursor.alive:
                 return
 
-    def _end(self, after: Any, last: RawBSONDocument | None) -> Position:
+    def _end(self, after: Any, events: ChangeEvents | None) -> Position:
         """Return the position after a batch: the server's own, which is never before the last event's."""
-        time = ClusterTime.parse(self._position.cluster_time) if last is None else to_cluster_time(last["clusterTime"])
-        if after is None and last is not None:
-            return position_of(last["_id"], last["clusterTime"])
-        return Position(cluster_time=str(token_time(after) or time), token=token_text(after))
+        if events is not None:
+            last = position_of(events, len(events) - 1)
+            if after is None:
+                return last
+        else:
+            last = self._position
+        return Position(cluster_time=str(token_time(after) or last.cluster_time), token=token_text(after))
 
-    def _fresh(self, events: list[RawBSONDocument]) -> list[RawBSONDocument]:
+    def _pass_over_settled(self, events: ChangeEvents) -> None:
         """Drop what is settled already, after an opening at the position's cluster time instead of its token."""
-        return [event for event in events if not self._behind(event["_id"])]
+        if self._skip_through is not None:
+            events.drop([index for index in range(len(events)) if not self._behind(events.token(index))])
 
     def _behind(self, token: Any) -> bool:
         """Say whether `token` is not past the settled one; once one is past it, none is asked any more."""
@@ -214,3 +218,12 @@ class ChangeStream:
                 await cursor.close()
         except (PyMongoError, TimeoutError):
             return  # the server ends an abandoned cursor by itself
+
+
+def _take_out_invalidate(events: ChangeEvents) -> Position | None:
+    """Remove the invalidate event, which is always the last, and return the position after it, if there is one."""
+    if not len(events) or events.documents[-1] is not None:
+        return None
+    position = position_of(events, len(events) - 1)
+    events.drop(range(len(events) - 1))
+    return position

@@ -8,11 +8,12 @@ from bson import Timestamp, json_util
 from bson.raw_bson import RawBSONDocument
 
 from outbox_api.checkpoint import ClusterTime, Position
+from outbox_relay.source.change_events import ChangeEvents
 
 
-def position_of(token: RawBSONDocument | Mapping[str, Any], cluster_time: Timestamp) -> Position:
-    """Return the position just after the event that `token` names."""
-    return Position(cluster_time=str(to_cluster_time(cluster_time)), token=token_text(token))
+def position_of(events: ChangeEvents, index: int) -> Position:
+    """Return the position just after an event."""
+    return Position(cluster_time=str(ClusterTime(*events.cluster_times[index])), token=token_text(events.token(index)))
 
 
 def token_text(token: RawBSONDocument | Mapping[str, Any]) -> str:

@@ -53,9 +53,14 @@ class RelayProcess:
                 [sys.executable, "-m", "outbox_relay", "run", "--config", str(self.config)],
                 stdout=log,
                 stderr=subprocess.STDOUT,
-                env={**os.environ, **self.env},
+                env=self._environment(),
             )
         return self
+
+    def _environment(self) -> dict[str, str]:
+        # Without byte code every start would compile a second's worth of modules.
+        inherited = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+        return inherited | self.env
 
     def lines(self) -> list[dict[str, Any]]:
         """Return the log so far; what is not JSON comes as {"text": …}."""

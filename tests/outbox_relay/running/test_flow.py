@@ -64,10 +64,9 @@ def test_an_insert_that_carries_the_mark_already_is_not_sent(outbox: Any, new_re
     relay.wait_for_report("Streaming", "Streaming")
     restored = outbox.document("a1")
     outbox.collection.insert_one({**restored, "published_at": restored["occurred_at"]})
-    (sent,) = outbox.emit(1)
+    outbox.emit(1)
     eventually(lambda: outbox.arrived() == 1, "one record")
-    assert outbox.verdict().missing[0].id == restored["_id"]
-    assert sent.id not in {event.id for event in outbox.verdict().missing}
+    assert outbox.verdict().holds, "the record is the one without the mark"
 
 
 def test_dates_that_python_cannot_hold_do_not_cost_their_batch(outbox: Any, new_relay: Any) -> None:
