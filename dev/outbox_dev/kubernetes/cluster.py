@@ -20,7 +20,7 @@ from typing import Any
 import yaml
 
 from outbox_dev.kubernetes import node_image, own_engine, tools
-from outbox_dev.kubernetes.engine import Engine, checkout_id, find_engine, run
+from outbox_dev.kubernetes.engine import Engine, alone_in, checkout_id, find_engine, run
 from outbox_dev.paths import state_dir
 from outbox_dev.processes import Processes
 from outbox_dev.progress import SetupError, step
@@ -120,39 +120,46 @@ class Cluster:
 
 
 def up(processes: Processes) -> Cluster:
-    """The cluster, brought up unless it is.
+    """The cluster, brought up unless it is; a second call waits for the first.
 
     Raises:
         SetupError: something is missing, or a step failed.
     """
-    cluster = Cluster.current()
-    if cluster is not None and _answers(cluster):
-        return cluster
-    if os.environ.get("OUTBOX_DEV_CLUSTER") == "kubeconfig":
-        return _write(_users_cluster())
-    # What a crash left, or a cluster that no longer answers. An engine that runs stays: it may have built images.
-    _forget(processes)
-    engine = engine_for_images(processes)
-    try:
-        image = node_image.ensure(engine) if engine.netns is not None else None
-        return _write(_create(engine, image))
-    except BaseException:
+    with alone_in(state_dir()):
+        cluster = Cluster.current()
+        if cluster is not None and _answers(cluster):
+            return cluster
+        if os.environ.get("OUTBOX_DEV_CLUSTER") == "kubeconfig":
+            return _write(_users_cluster())
+        # What a crash left, or a cluster that no longer answers. An engine that runs stays: it may have built images.
         _forget(processes)
-        raise
+        try:
+            engine = _engine(processes)
+            image = node_image.ensure(engine) if engine.netns is not None else None
+            return _write(_create(engine, image))
+        except BaseException:
+            _forget(processes)
+            raise
 
 
 def engine_for_images(processes: Processes) -> Engine:
     """The engine whose images `load_images` puts into nodes; one of our own is started when no other answers."""
-    return own_engine.running(processes) or find_engine() or own_engine.start(processes)
+    with alone_in(state_dir()):
+        return _engine(processes)
 
 
 def down(processes: Processes) -> None:
     """End the cluster and all that was started for it; the user's own cluster is only forgotten."""
-    if own_engine.running(processes) is None:
-        _forget(processes)
-    # Takes the cluster that lives in it along.
-    own_engine.stop(processes)
-    _forget_record()
+    with alone_in(state_dir()):
+        if own_engine.running(processes) is None:
+            _forget(processes)
+        # Takes the cluster that lives in it along.
+        own_engine.stop(processes)
+        _forget_record()
+
+
+def _engine(processes: Processes) -> Engine:
+    return own_engine.running(processes) or find_engine() or own_engine.start(processes)
 
 
 def _forget(processes: Processes) -> None:

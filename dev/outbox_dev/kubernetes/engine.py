@@ -1,10 +1,12 @@
 """The container engine: the user's Docker or podman when one answers, else one of our own (`own_engine`)."""
 
+import fcntl
 import hashlib
 import os
 import shutil
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -49,6 +51,17 @@ class Engine:
 def checkout_id() -> str:
     """Eight hex digits that tell this checkout's things from another's on the same machine."""
     return hashlib.sha256(str(state_dir()).encode()).hexdigest()[:8]
+
+
+@contextmanager
+def alone_in(folder: Path) -> Iterator[None]:
+    """Wait until no other process is in this block for the same folder; the kernel lets go when one ends."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
 
 
 def enter(netns: str | None) -> list[str]:

@@ -6,25 +6,23 @@ it is withheld.
 """
 
 import errno
-import fcntl
 import json
 import os
 import shutil
 import signal
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 
 from outbox_dev.kubernetes import debian
-from outbox_dev.kubernetes.engine import Engine, checkout_id, enter, run
+from outbox_dev.kubernetes.engine import Engine, alone_in, checkout_id, enter, run
 from outbox_dev.paths import cache_dir, state_dir
 from outbox_dev.processes import Processes
-from outbox_dev.progress import SetupError, step
+from outbox_dev.progress import SetupError, say, step
 
 DOCKERD = "dockerd"
 START_TIMEOUT = 60.0
-STOP_TIMEOUT = 30.0
+STOP_TIMEOUT = 60.0
 
 _PROGRAMS = {
     "dockerd": "docker.io",
@@ -132,7 +130,7 @@ def start(processes: Processes) -> Engine:
     with step("Starting a container engine in a network namespace of its own"):
         # A crash may have left anything behind.
         stop(processes)
-        with _only_one_starts_or_ends():
+        with alone_in(Path("/run")):
             _run_dir().mkdir()
         _make_namespace()
         _take_data()
@@ -156,12 +154,7 @@ def stop(processes: Processes) -> None:
     After a clean end its images go back to the cache, so that the next start has them at once.
     """
     engine = running(processes)
-    if engine is not None:
-        containers = engine.call("ps", "--all", "--quiet").split()
-        if containers:
-            engine.call("rm", "--force", "--volumes", *containers)
-        for what in ("volume", "network", "image"):
-            engine.call(what, "prune", "--force")
+    clean = engine is not None and _emptied(engine)
     processes.stop(DOCKERD, STOP_TIMEOUT)
     _kill_strays()
     _unmount_below(_data_dir(), _run_dir())
@@ -169,10 +162,24 @@ def stop(processes: Processes) -> None:
     _remove_cgroups()
     _remove_namespace()
     _remove_traces()
-    if engine is not None:
+    if clean:
         _give_data()
     for folder in (_data_dir(), _old_data_dir()):
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _emptied(engine: Engine) -> bool:
+    """Remove all but the images that have a name; False, with a message, when the engine does not do it."""
+    try:
+        containers = engine.call("ps", "--all", "--quiet", timeout=STOP_TIMEOUT).split()
+        if containers:
+            engine.call("rm", "--force", "--volumes", *containers, timeout=STOP_TIMEOUT)
+        for what in ("volume", "network", "image"):
+            engine.call(what, "prune", "--force", timeout=STOP_TIMEOUT)
+    except SetupError as error:
+        say(f"The container engine is ended by force, and its images are lost: {error}")
+        return False
+    return True
 
 
 def _command() -> list[str]:
@@ -214,22 +221,12 @@ def _remove_namespace() -> None:
         run(["ip", "netns", "del", netns_name()])
 
 
-@contextmanager
-def _only_one_starts_or_ends() -> Iterator[None]:
-    handle = os.open("/run", os.O_RDONLY)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)
-
-
 def _remove_traces() -> None:
     """Remove the empty folders that iproute2, containerd, dockerd and a node's mounts made, deepest first.
 
     Not while another checkout's engine runs: its nodes mount some of them, and a mount of a removed folder is broken.
     """
-    with _only_one_starts_or_ends():
+    with alone_in(Path("/run")):
         if any(Path("/run").glob("outbox-*")):
             return
         netns = Path("/run/netns")
