@@ -81,6 +81,7 @@ async def _run(config: RelayConfig, shard: int) -> int:
         _elector(client, config, shard, identity),
         new_keeper=lambda: CheckpointKeeper(store, spec.checkpoint, around.board, around.backoff()),
         new_reporter=lambda: Reporter(around.board, sink, numbers.report),
+        pending=pending,
         elected=client is not None,
         stop=stop,
         drain_seconds=max(1, _grace_seconds(config) - _RESERVE_SECONDS),
@@ -92,7 +93,7 @@ async def _run(config: RelayConfig, shard: int) -> int:
     try:
         port = await _listen(endpoints, runtime)
         log.info("started", identity=identity, source=around.connection.namespace, port=port)
-        code = await run_with(relay.run(), readiness.run(), pending.run())
+        code = await run_with(relay.run(), readiness.run())
     finally:
         await endpoints.stop()
         await around.connection.close()

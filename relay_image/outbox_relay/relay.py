@@ -13,6 +13,7 @@ from outbox_relay.leadership.elector import Elector
 from outbox_relay.line import Surroundings
 from outbox_relay.problems import LeadershipLostError
 from outbox_relay.report.writer import Reporter
+from outbox_relay.source.pending import PendingCount
 from outbox_relay.tasks import run_with, unless
 from outbox_relay.term import Term
 
@@ -37,6 +38,7 @@ class Relay:
         *,
         new_keeper: Callable[[], CheckpointKeeper],
         new_reporter: Callable[[], Reporter],
+        pending: PendingCount,
         elected: bool,
         stop: asyncio.Event,
         drain_seconds: float,
@@ -48,6 +50,7 @@ class Relay:
             elector: makes one process the leader.
             new_keeper: makes the checkpoint's keeper of a term.
             new_reporter: makes the reporter of a term.
+            pending: counts what is unpublished while this process leads.
             elected: whether there is an election at all; without one, a second relay ends this one.
             stop: set when the process is to end.
             drain_seconds: how long its end may take.
@@ -56,6 +59,7 @@ class Relay:
         self._elector = elector
         self._new_keeper = new_keeper
         self._new_reporter = new_reporter
+        self._pending = pending
         self._elected = elected
         self._stop = stop
         self._drain_seconds = drain_seconds
@@ -84,7 +88,7 @@ class Relay:
         self.term = Term(self._around, self._new_keeper(), deadline, stop=self._stop, drain_seconds=self._drain_seconds)
         reporter = self._new_reporter()
         try:
-            await run_with(self.term.run(), self._elector.keep(deadline), reporter.run())
+            await run_with(self.term.run(), self._elector.keep(deadline), reporter.run(), self._pending.run())
             board.activity("Stopped", RelayReason.DRAINING, "drained")
             await _last_word(reporter)
             await self._elector.release()

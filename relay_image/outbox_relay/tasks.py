@@ -4,6 +4,10 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
+import structlog
+
+log = structlog.get_logger(__name__)
+
 T = TypeVar("T")
 
 
@@ -25,11 +29,7 @@ async def run_with(main: Coroutine[Any, Any, T], *beside: Coroutine[Any, Any, An
                 tasks.discard(task)
         return main_task.result()
     finally:
-        pending = [task for task in (main_task, *others) if not task.done()]
-        for task in pending:
-            task.cancel()
-        if pending:
-            await asyncio.wait(pending)
+        await _end([main_task, *others])
 
 
 async def first_of(*events: asyncio.Event, within: float | None = None) -> None:
@@ -50,8 +50,16 @@ async def unless(stop: asyncio.Event, main: Coroutine[Any, Any, T]) -> T | None:
         await asyncio.wait([task, stopped], return_when=asyncio.FIRST_COMPLETED)
         return task.result() if task.done() else None
     finally:
-        pending = [each for each in (task, stopped) if not each.done()]
-        for each in pending:
-            each.cancel()
-        if pending:
-            await asyncio.wait(pending)
+        await _end([task, stopped])
+
+
+async def _end(tasks: "list[asyncio.Task[Any]]") -> None:
+    """Cancel what still runs and wait for it; what it raises on its way out is logged, since nobody awaits it."""
+    running = [task for task in tasks if not task.done()]
+    for task in running:
+        task.cancel()
+    if running:
+        await asyncio.wait(running)
+    for task in running:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.debug("ended with an error", error=type(error).__name__, text=str(error))

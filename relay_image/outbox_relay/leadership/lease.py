@@ -101,6 +101,13 @@ class LeaseElector:
 
     async def keep(self, deadline: Deadline) -> None:
         """Renew the Lease; see `Elector`."""
+        try:
+            await self._renew_for_ever(deadline)
+        except LeadershipLostError:
+            deadline.revoke()  # nothing may be sent any more, however long it takes to end what is running
+            raise
+
+    async def _renew_for_ever(self, deadline: Deadline) -> None:
         pause = self._renew
         while True:
             await asyncio.sleep(min(pause, deadline.remaining))

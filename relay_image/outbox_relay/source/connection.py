@@ -40,6 +40,7 @@ class SourceConnection:
     def __init__(self, source: RelaySource) -> None:
         self._source = source
         self._client: AsyncMongoClient[RawBSONDocument] | None = None
+        self._uri: str | None = None
         self._connecting = asyncio.Lock()
 
     @property
@@ -81,12 +82,24 @@ class SourceConnection:
         async with self._connecting:
             await self._drop()
 
+    async def follow_file(self) -> None:
+        """Drop the client if the URI file says something else by now; called after failures."""
+        try:
+            changed = self._client is not None and self._read_uri() != self._uri
+        except UnavailableError:
+            return  # while it is missing, a client that works is better than none
+        if changed:
+            await self.reconnect()
+
     async def close(self) -> None:
         """Drop the client for good."""
         await self._drop()
 
+    def _read_uri(self) -> str:
+        return read_secret(self._source.uri_file, "the MongoDB connection string")
+
     async def _connect(self) -> AsyncMongoClient[RawBSONDocument]:
-        uri = read_secret(self._source.uri_file, "the MongoDB connection string")
+        self._uri = uri = self._read_uri()
         try:
             client: AsyncMongoClient[RawBSONDocument] = AsyncMongoClient(
                 uri, document_class=RawBSONDocument, **_CLIENT_OPTIONS

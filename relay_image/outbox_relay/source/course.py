@@ -65,7 +65,9 @@ class Course:
             if position is None or position.backlog == "Pending":
                 start = await self._operation_time()
                 # Known before the first event goes out: a relay that dies now sweeps again, and loses nothing.
-                await self._persist(Position(cluster_time=str(start), backlog="Pending"))
+                position = Position(cluster_time=str(start), backlog="Pending")
+                await self._persist(position)
+                yield Marker(position)
                 try:
                     async for batch in self._sweep(start):
                         yield batch

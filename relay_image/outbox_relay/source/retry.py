@@ -49,6 +49,8 @@ class SourceRetry:
         """Tell about a failure and wait before the next attempt."""
         if isinstance(error, PyMongoError) and needs_new_client(error):
             await self._connection.reconnect()
+        else:
+            await self._connection.follow_file()
         problem = error.problem if isinstance(error, UnavailableError) else describe(error, self._connection.namespace)
         pause = self._backoff.next()
         log.warning(
