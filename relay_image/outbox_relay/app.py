@@ -19,6 +19,7 @@ from outbox_relay.config import ConfigurationError, Problem, load_relay_config
 from outbox_relay.kube.access import AccessError, find_access
 from outbox_relay.kube.client import KubeClient
 from outbox_relay.leadership.elector import Elector, NoElection
+from outbox_relay.leadership.io_guard import GuardedSelector
 from outbox_relay.leadership.lease import LeaseElector
 from outbox_relay.line import Surroundings
 from outbox_relay.observe.endpoints import Endpoints
@@ -52,10 +53,12 @@ def run(config_path: Path, shard: int) -> int:
     config = load_relay_config(config_path)
     _refuse_not_implemented(config)
     configure_logs()
-    return asyncio.run(_run(config, shard))
+    selector = GuardedSelector()
+    with asyncio.Runner(loop_factory=selector.new_loop) as runner:
+        return runner.run(_run(config, shard, selector))
 
 
-async def _run(config: RelayConfig, shard: int) -> int:
+async def _run(config: RelayConfig, shard: int, selector: GuardedSelector) -> int:
     spec, runtime = config.spec, config.runtime
     stop = asyncio.Event()
     _stop_on_signals(stop)
@@ -71,6 +74,7 @@ async def _run(config: RelayConfig, shard: int) -> int:
         metrics=metrics,
         clock=clock,
         lag=Lag(clock),
+        io_guard=selector,
     )
     client = _kube_client(runtime)
     store = _store(client, runtime, shard)

@@ -13,6 +13,7 @@ from outbox_relay.checkpoint.keeper import CheckpointKeeper
 from outbox_relay.events import Refusal
 from outbox_relay.events.fields import FieldPaths, top_level
 from outbox_relay.leadership.deadline import Deadline
+from outbox_relay.leadership.io_guard import GuardedSelector
 from outbox_relay.observe.lag import Lag
 from outbox_relay.observe.metrics import Metrics
 from outbox_relay.pipeline.budget import Budget
@@ -47,6 +48,7 @@ class Surroundings:
         metrics: counted into.
         clock: the server's wall clock.
         lag: told what to measure.
+        io_guard: asks whether the deadline has passed, before the loop writes anything.
     """
 
     spec: RelaySpec
@@ -56,6 +58,7 @@ class Surroundings:
     metrics: Metrics
     clock: ServerClock
     lag: Lag
+    io_guard: GuardedSelector
 
     @property
     def published_field(self) -> str:
@@ -109,6 +112,7 @@ class Line:
         self.sender = Sender(
             spec.sink,
             deadline,
+            io_guard=around.io_guard,
             acknowledged=self._acknowledged,
             poisoned=self._poisoned,
             rebuilt=around.metrics.rebuilds.inc,

@@ -95,17 +95,25 @@ def _carry_over(before: str | None, report: Report) -> Report:
 class Reporter:
     """Turns the board and the numbers into reports while this process leads."""
 
-    def __init__(self, board: Board, sink: ReportSink, numbers: Callable[[], Report]) -> None:
+    def __init__(
+        self,
+        board: Board,
+        sink: ReportSink,
+        numbers: Callable[[], Report],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         """Prepare it.
 
         Args:
             board: what the relay is at.
             sink: where reports go.
             numbers: returns a report with the numbers as they are now; its state is filled in from the board.
+            clock: monotonic seconds, the board's too.
         """
         self._board = board
         self._sink = sink
         self._numbers = numbers
+        self._clock = clock
         self._written: Report | None = None
         self._written_at = 0.0
 
@@ -113,7 +121,7 @@ class Reporter:
         """Report until cancelled."""
         while True:
             self._board.changed.clear()
-            pause = await self._step()
+            pause = await self.step()
             try:
                 async with asyncio.timeout(pause):
                     await self._board.changed.wait()
@@ -126,9 +134,9 @@ class Reporter:
         if _state(report) != _state(self._written):
             await self._write(report)
 
-    async def _step(self) -> float:
+    async def step(self) -> float:
         """Write a report if there is reason to; return after how many seconds to look again."""
-        now = time.monotonic()
+        now = self._clock()
         report = self._report()
         if _state(report) != _state(self._written):
             settles_in = self._board.standing.since + SETTLE_SECONDS - now
@@ -146,7 +154,7 @@ class Reporter:
     async def _write(self, report: Report) -> bool:
         if not await self._sink.write(report):
             return False
-        self._written, self._written_at = report, time.monotonic()
+        self._written, self._written_at = report, self._clock()
         return True
 
     def _report(self) -> Report:

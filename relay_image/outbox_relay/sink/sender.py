@@ -13,12 +13,13 @@ from aiokafka.errors import KafkaError, TopicAuthorizationFailedError
 from outbox_api.relay_config import RelaySink
 from outbox_relay.backoff import Backoff
 from outbox_relay.leadership.deadline import Deadline
+from outbox_relay.leadership.io_guard import GuardedSelector
 from outbox_relay.pipeline.tracker import Item
 from outbox_relay.problems import LeadershipLostError, Problem
 from outbox_relay.report.board import Board, Part
 from outbox_relay.sink.lane import Lane, SentBatch
 from outbox_relay.sink.poison import refused
-from outbox_relay.sink.producer import abandon, start_producer
+from outbox_relay.sink.producer import abandon, abort_connections, start_producer
 from outbox_relay.sink.verdict import Verdict, describe, judge, missing_topic
 
 log = structlog.get_logger(__name__)
@@ -67,6 +68,7 @@ class Sender:
         sink: RelaySink,
         deadline: Deadline,
         *,
+        io_guard: GuardedSelector,
         acknowledged: Callable[[Sequence[Item]], None],
         poisoned: Callable[[Problem], None],
         rebuilt: Callable[[], None],
@@ -79,6 +81,7 @@ class Sender:
         Args:
             sink: where to send.
             deadline: until when.
+            io_guard: asks whether the deadline has passed, before the loop writes anything.
             acknowledged: told of events that all in-sync replicas have, in order within a partition.
             poisoned: told when a partition stops at an event that the broker refuses.
             rebuilt: told when a producer is replaced.
@@ -88,6 +91,7 @@ class Sender:
         """
         self._sink = sink
         self._deadline = deadline
+        self._io_guard = io_guard
         self._acknowledged = acknowledged
         self._poisoned = poisoned
         self._rebuilt = rebuilt
@@ -178,6 +182,7 @@ class Sender:
     async def _serve(self, producer: AIOKafkaProducer) -> None:
         """Send by one producer until it fails."""
         self._producer = producer
+        self._io_guard.before_io = self._close_when_over
         failure: asyncio.Future[Exception] = asyncio.get_running_loop().create_future()
         self._failure = failure
         self._last_progress = time.monotonic()
@@ -187,6 +192,7 @@ class Sender:
             self.connected.set()
             await self._watch(failure)
         finally:
+            self._io_guard.before_io = None
             self.connected.clear()
             self._producer = None
             self._failure = None  # what batches of this producer say from now on counts no more
@@ -218,6 +224,10 @@ class Sender:
                 self._board.trouble(Part.SINK, describe(TimeoutError(), self._sink.bootstrap_servers))
             if silent > _REBUILD_SECONDS:
                 raise _ProducerFailedError(TimeoutError())
+
+    def _close_when_over(self) -> None:
+        if self._producer is not None and self._deadline.passed:
+            abort_connections(self._producer)
 
     def _start_pump(self, lane: Lane, producer: AIOKafkaProducer, failure: "asyncio.Future[Exception]") -> None:
         if lane.blocked is None:
