@@ -1,7 +1,7 @@
 """Makes the children as rendered: created when absent, applied when different, left alone when neither."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,6 +19,10 @@ from outbox_operator.verdict import Verdict
 
 class NamespaceGoneError(Exception):
     """The namespace is being deleted, so nothing can be created in it, nor need be."""
+
+
+class ChangedError(Exception):
+    """The resource changed, or its deletion began, after it was read: what was rendered is no longer wanted."""
 
 
 @dataclass
@@ -45,7 +49,11 @@ async def observe(kube: Kube, namespace: str, children: list[Child]) -> dict[Chi
 
 
 async def make(
-    kube: Kube, relay: OutboxRelay, rendered: Mapping[Child, Mapping[str, Any]], observed: Observed
+    kube: Kube,
+    relay: OutboxRelay,
+    rendered: Mapping[Child, Mapping[str, Any]],
+    observed: Observed,
+    confirm: Callable[[], Awaitable[None]],
 ) -> Applied:
     """Make the children as rendered, in their order, up to the first that cannot be made.
 
@@ -54,15 +62,24 @@ async def make(
         relay: their owner, whose deletion has not begun.
         rendered: the wanted manifests.
         observed: the children as they are.
+        confirm: called before the first write.
 
     Raises:
+        ChangedError: from `confirm`.
         KubeError: no answer, or one that another try may change.
         NamespaceGoneError: the namespace is being deleted.
     """
     applied = Applied(dict(observed), verdict=obstacle(relay, observed))
     if applied.verdict is not None:
         return applied
-    for child, manifest in rendered.items():
+    outdated = {
+        child: manifest
+        for child, manifest in rendered.items()
+        if (live := observed.get(child)) is None or differences(manifest, live)
+    }
+    if outdated:
+        await confirm()
+    for child, manifest in outdated.items():
         try:
             applied.verdict = await _make_one(kube, relay, child, manifest, applied)
         except ApiError as error:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from outbox_api import names
-from outbox_operator.apply import Applied, make, observe
+from outbox_operator.apply import Applied, ChangedError, make, observe
 from outbox_operator.belonging import obstacle
 from outbox_operator.compare import differences
 from outbox_operator.custom_resource import OutboxRelay
@@ -14,7 +14,7 @@ from outbox_operator.fleet import Fleet, claim_of
 from outbox_operator.keys import Key
 from outbox_operator.kube.client import Kube
 from outbox_operator.kube.errors import ApiError
-from outbox_operator.kube.resources import OUTBOX_RELAY, POD, Object
+from outbox_operator.kube.resources import OUTBOX_RELAY, POD, Object, uid_of
 from outbox_operator.recorder import Recorder
 from outbox_operator.render.children import Child, Observed, expected, render
 from outbox_operator.settings import RelayDefaults
@@ -75,6 +75,7 @@ class Reconciler:
 
         Raises:
             KubeError: a request failed in a way that another try may mend.
+            ChangedError: the resource changed meanwhile.
             NamespaceGoneError: the namespace is being deleted.
         """
         obj = await self._kube.get(OUTBOX_RELAY, key.namespace, key.name)
@@ -108,10 +109,24 @@ class Reconciler:
             return Applied(dict(observed)), ()
         rendered = render(relay, relay.spec, observed, self._defaults, stopped=decision.stopped)
         if decision.write:
-            return await make(self._kube, relay, rendered, observed), ()
+            return await make(self._kube, relay, rendered, observed, lambda: self._confirm(relay)), ()
         applied = Applied(dict(observed), verdict=obstacle(relay, observed))
         pending = tuple(child for child, manifest in rendered.items() if differences(manifest, observed[child]))
         return applied, pending if relay.paused else ()
+
+    async def _confirm(self, relay: OutboxRelay) -> None:
+        """Look again before something is written: a child that is gone may have gone with its owner.
+
+        Raises:
+            ChangedError: the resource is not as it was read.
+        """
+        if not relay.seen_before:
+            return
+        now = await self._kube.get(OUTBOX_RELAY, relay.key.namespace, relay.key.name)
+        if now is None or "deletionTimestamp" in now["metadata"]:
+            raise ChangedError(f"{relay.key} is being deleted")
+        if (uid_of(now), now["metadata"]["generation"]) != (relay.uid, relay.generation):
+            raise ChangedError(f"{relay.key} has changed")
 
     async def _tell(self, relay: OutboxRelay, decision: Decision, applied: Applied, pending: tuple[Child, ...]) -> None:
         pods = []

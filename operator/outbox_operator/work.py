@@ -7,7 +7,7 @@ from typing import Final
 
 import structlog
 
-from outbox_operator.apply import NamespaceGoneError
+from outbox_operator.apply import ChangedError, NamespaceGoneError
 from outbox_operator.inbox import Inbox
 from outbox_operator.keys import Key
 from outbox_operator.kube.errors import ApiError, KubeError
@@ -89,7 +89,7 @@ class Worker:
             # The process is about to end.
             self._queue.done(key)
             return "error"
-        except (KubeError, TimeoutError) as error:
+        except (ChangedError, KubeError, TimeoutError) as error:
             return self._failed(key, error)
         except Exception as error:  # noqa: BLE001 - a defect that one resource meets must not stop the others
             _log.exception("Reconciling failed unexpectedly", relay=str(key))
