@@ -9,7 +9,7 @@ from outbox_api import names
 from outbox_api.relay_config import Listen, MountedKey, OwnerReference, RelayConfig, Runtime, to_relay_spec
 from outbox_api.spec import OutboxRelaySpec
 from outbox_api.spec.monitoring import Monitoring
-from outbox_api.spec.relay import Relay
+from outbox_api.spec.relay import PodTemplate, Relay
 from outbox_operator.custom_resource import OutboxRelay
 from outbox_operator.render.metadata import digest, labels, metadata
 
@@ -39,7 +39,7 @@ def configuration(relay: OutboxRelay, spec: OutboxRelaySpec) -> Configuration:
     relay_spec = relay_spec.model_copy(
         update={
             "suspend": False,
-            "relay": Relay(shards=spec.relay.shards, lease=spec.relay.lease),
+            "relay": Relay(shards=spec.relay.shards, lease=spec.relay.lease, template=_time_to_stop(spec)),
             "monitoring": Monitoring(),
         }
     )
@@ -60,6 +60,12 @@ def configuration(relay: OutboxRelay, spec: OutboxRelaySpec) -> Configuration:
     # Here None is a value, every address, and not the default, loopback.
     wire["runtime"]["listen"] = {"host": None}
     return Configuration(yaml.safe_dump(wire, sort_keys=False, allow_unicode=True), digest(wire), tuple(mounts))
+
+
+def _time_to_stop(spec: OutboxRelaySpec) -> PodTemplate | None:
+    """What the relay needs of the pods' template: how long its end may take."""
+    grace = spec.relay.template and spec.relay.template.termination_grace_period_seconds
+    return PodTemplate(termination_grace_period_seconds=grace) if grace else None
 
 
 def config_map(relay: OutboxRelay, configuration: Configuration) -> dict[str, Any]:
