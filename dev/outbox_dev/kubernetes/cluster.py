@@ -107,6 +107,9 @@ class Cluster:
             SetupError: the cluster is the user's: images get there by a registry.
         """
         engine = self._engine()
+        if self.netns is not None:
+            own_engine.load_images(engine, self.nodes(), tags)
+            return
         kind: list[str | Path] = [tools.kind(), "load", "docker-image", *tags, "--name", self.name]
         run(engine.inside(kind), env=engine.environment(), timeout=300)
 

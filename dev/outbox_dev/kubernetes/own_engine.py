@@ -9,13 +9,14 @@ import errno
 import json
 import os
 import shutil
-import signal
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from outbox_dev.kubernetes import debian
 from outbox_dev.kubernetes.engine import Engine, alone_in, checkout_id, enter, run
+from outbox_dev.kubernetes.leftovers import kill_strays, remove_cgroups, remove_traces, unmount_below
 from outbox_dev.paths import cache_dir, state_dir
 from outbox_dev.processes import Processes
 from outbox_dev.progress import SetupError, say, step
@@ -47,19 +48,6 @@ _LINKS = (
     "route add default via 198.18.0.2",
 )
 
-
-_TRACES = (
-    "/run/netns",
-    "/run/containerd/s",
-    "/run/containerd",
-    "/run/docker/plugins",
-    "/run/docker",
-    "/opt/containerd/bin",
-    "/opt/containerd/lib",
-    "/opt/containerd",
-    # A node mounts the machine's, so dockerd makes it where there is none.
-    "/usr/lib/modules",
-)
 
 # Takes the capability out of what dockerd asks runc for: of each bundle (create) and each process (exec).
 _RUNC_WITHOUT_SYS_RESOURCE = """#!/bin/sh
@@ -156,16 +144,40 @@ def stop(processes: Processes) -> None:
     engine = running(processes)
     clean = engine is not None and _emptied(engine)
     processes.stop(DOCKERD, STOP_TIMEOUT)
-    _kill_strays()
-    _unmount_below(_data_dir(), _run_dir())
+    kill_strays(state_dir() / "processes" / f"{DOCKERD}.json", netns_name())
+    unmount_below(_data_dir(), _run_dir())
     shutil.rmtree(_run_dir(), ignore_errors=True)
-    _remove_cgroups()
+    remove_cgroups(netns_name())
     _remove_namespace()
-    _remove_traces()
+    remove_traces()
     if clean:
         _give_data()
     for folder in (_data_dir(), _old_data_dir()):
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def load_images(engine: Engine, nodes: Sequence[str], tags: Sequence[str]) -> None:
+    """What `kind load docker-image` does, by way of a file in the node's volume.
+
+    kind hands the images over on standard input of `docker exec`, which takes twice as long.
+    """
+    wanted = {tag: engine.call("image", "inspect", "--format", "{{.Id}}", tag).strip() for tag in tags}
+    for node in nodes:
+        listing = json.loads(engine.call("exec", node, "crictl", "images", "--output=json"))
+        there = {image["id"] for image in listing["images"]}
+        missing = [tag for tag, identity in wanted.items() if identity not in there]
+        if not missing:
+            continue
+        mounts = json.loads(engine.call("inspect", "--format", "{{json .Mounts}}", node))
+        volume = next(Path(mount["Source"]) for mount in mounts if mount["Destination"] == "/var")
+        archive = volume / "images.tar"
+        try:
+            engine.call("save", "--output", archive, *missing)
+            engine.call(
+                "exec", node, "ctr", "--namespace=k8s.io", "images", "import", "--all-platforms", "/var/images.tar"
+            )
+        finally:
+            archive.unlink(missing_ok=True)
 
 
 def _emptied(engine: Engine) -> bool:
@@ -221,28 +233,6 @@ def _remove_namespace() -> None:
         run(["ip", "netns", "del", netns_name()])
 
 
-def _remove_traces() -> None:
-    """Remove the empty folders that iproute2, containerd, dockerd and a node's mounts made, deepest first.
-
-    Not while another checkout's engine runs: its nodes mount some of them, and a mount of a removed folder is broken.
-    """
-    with alone_in(Path("/run")):
-        if any(Path("/run").glob("outbox-*")):
-            return
-        netns = Path("/run/netns")
-        if netns.is_dir() and not any(netns.iterdir()):
-            _unmount_below(netns)
-        # Sockets of shims that were killed; one that any containerd's shim listens on is in the kernel's list.
-        listening = Path("/proc/net/unix").read_text(encoding="utf-8", errors="replace")
-        for socket in Path("/run/containerd/s").glob("*"):
-            if str(socket) not in listening:
-                socket.unlink(missing_ok=True)
-        for name in _TRACES:
-            folder = Path(name)
-            if folder.is_dir() and not folder.is_symlink() and not any(folder.iterdir()):
-                folder.rmdir()
-
-
 def _cached_data() -> Path:
     return cache_dir("engine-data") / run(["dockerd", "--version"]).strip().replace(" ", "_").replace(",", "")
 
@@ -269,59 +259,3 @@ def _give_data() -> None:
         # On another file system, or yet another engine was quicker.
         if error.errno not in (errno.EXDEV, errno.ENOTEMPTY, errno.EEXIST):
             raise
-
-
-def _kill_strays() -> None:
-    """End what a killed dockerd leaves: containerd and shims carry its record's name, containers our cgroup's."""
-    mark, group = f"/processes/{DOCKERD}.json".encode(), f"/{netns_name()}/"
-    deadline = time.monotonic() + STOP_TIMEOUT
-    while True:
-        pids = [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
-        strays = [pid for pid in pids if _is_stray(pid, mark, group)]
-        if not strays:
-            return
-        for pid in strays:
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                continue
-        if time.monotonic() > deadline:
-            raise SetupError(f"Processes {strays} of the container engine do not end", "See `ps` for their state.")
-        time.sleep(0.05)
-
-
-def _is_stray(pid: int, mark: bytes, group: str) -> bool:
-    proc = Path("/proc") / str(pid)
-    try:
-        if group in (proc / "cgroup").read_text(encoding="utf-8"):
-            return "\nState:\tZ" not in (proc / "status").read_text(encoding="utf-8", errors="replace")
-        record = f"OUTBOX_DEV_RECORD={state_dir()}".encode() + mark
-        return pid != os.getpid() and record in (proc / "environ").read_bytes().split(b"\0")
-    except (FileNotFoundError, ProcessLookupError, PermissionError):
-        return False
-
-
-def _unmount_below(*folders: Path) -> None:
-    mounts = Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines()
-    points = [Path(line.split()[4].replace("\\040", " ")) for line in mounts]
-    for point in reversed(points):
-        if any(point.is_relative_to(folder) for folder in folders):
-            run(["umount", "--lazy", point])
-
-
-def _remove_cgroups() -> None:
-    root = Path("/sys/fs/cgroup")
-    deadline = time.monotonic() + STOP_TIMEOUT
-    for top in [root / netns_name(), *root.glob(f"*/{netns_name()}")]:
-        if not top.is_dir():
-            continue
-        for folder, _, _ in os.walk(top, topdown=False):
-            while True:
-                try:
-                    Path(folder).rmdir()
-                    break
-                except OSError as error:
-                    # Busy until the kernel has let go of the last ended process.
-                    if error.errno != errno.EBUSY or time.monotonic() > deadline:
-                        raise
-                    time.sleep(0.05)
