@@ -256,6 +256,6 @@ def test_every_document_has_exactly_one_outcome(make_renderer: Any, document: di
     raw = bson.encode(document)
     outcome = renderer.render(raw)
     assert isinstance(outcome, Record | Refusal)
-    assert renderer.render(raw) == outcome
+    assert repr(renderer.render(raw)) == repr(outcome)  # by text: an id that is not a number is not equal to itself
     projected = bson.encode({name: value for name, value in document.items() if name in renderer.fields})
     assert renderer.render(projected) == outcome

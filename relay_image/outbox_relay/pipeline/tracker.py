@@ -55,7 +55,7 @@ class PositionTracker:
         """Take up the next batch; the budget gets its bytes back when the last of its events is settled."""
         chunk = Chunk(batch)
         last = self._chunks[-1] if self._chunks else None
-        if chunk.open == 0 and last is not None and not last.batch.documents:
+        if not chunk.settled and last is not None and not last.settled:
             self._chunks.pop()  # a later marker replaces the one before: an idle stream does not pile them up
         self._chunks.append(chunk)
         self.unsettled += chunk.open

@@ -23,12 +23,15 @@ class FakeBatch(SourceBatch):
 
     def __init__(self, times: Sequence[int], end: Position | None = None, size: int = 10) -> None:
         self._times = times
-        self.documents = [b"x"] * len(times)
+        self.documents: Sequence[bytes] = [b"x"] * len(times)
         self.size = size
         self.end = end or at(times[-1])
 
     def position(self, index: int) -> Position:
         return at(self._times[index])
+
+    def rendered(self) -> None:
+        self.documents = ()
 
     def committed(self, index: int) -> float:
         return float(self._times[index])
@@ -49,8 +52,11 @@ def budget() -> Budget:
 @pytest.fixture
 def add(budget: Budget) -> Callable[[PositionTracker, SourceBatch], Chunk]:
     def add(tracker: PositionTracker, batch: SourceBatch) -> Chunk:
+        """Take a batch up as the flow does: its documents are let go of as soon as they are rendered."""
         budget.take(batch.size, len(batch.documents))
-        return tracker.add(batch)
+        chunk = tracker.add(batch)
+        batch.rendered()
+        return chunk
 
     return add
 
@@ -103,6 +109,7 @@ def test_markers_move_an_idle_position_and_do_not_pile_up(budget: Budget, add: C
     tracker.settle([item(chunk, 0)])
     assert tracker.position == at(99)
     assert tracker.event_position == at(3)
+    assert budget.events == 0
 
 
 def test_events_of_a_sweep_do_not_move_the_position(budget: Budget, add: Callable[..., Chunk]) -> None:
