@@ -4,6 +4,7 @@ Whatever happens to the session (Ctrl-C, SIGKILL), the services end with it. Tes
 may kill, freeze and restart them: each fixture heals its service after the test.
 """
 
+import logging
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -122,6 +123,16 @@ def kafka_cluster(_kafka_cluster: Kafka) -> Iterator[Kafka]:
     """Three brokers; topics have three replicas of which two must be in sync."""
     yield _kafka_cluster
     _kafka_cluster.heal()
+
+
+@pytest.fixture(autouse=True)
+def _logging_as_before() -> Iterator[None]:
+    """A program that a test runs in this process sets logging up for itself; its stream ends with the test."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(level)
 
 
 @pytest.fixture
