@@ -20,6 +20,7 @@ class Outer(BaseModel):
     maybe: Inner | None = Field(default=None, description="its own description")
     labels: dict[str, str] | None = None
     with_default: int = 3
+    optional_with_default: int | None = 3
 
 
 def test_an_optional_reference_is_inlined_and_its_null_default_dropped() -> None:
@@ -31,6 +32,7 @@ def test_an_optional_reference_is_inlined_and_its_null_default_dropped() -> None
     }
     assert schema["properties"]["labels"] == {"type": "object", "additionalProperties": {"type": "string"}}
     assert schema["properties"]["with_default"] == {"default": 3, "type": "integer"}
+    assert schema["properties"]["optional_with_default"] == {"default": 3, "type": "integer"}
 
 
 class WithUnion(BaseModel):
