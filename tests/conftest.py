@@ -5,12 +5,14 @@ may kill, freeze and restart them: each fixture heals its service after the test
 """
 
 import logging
+import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
+from hypothesis import settings
 
 from outbox_dev.kafka import Kafka
 from outbox_dev.kafka_program import kafka_jars
@@ -19,6 +21,12 @@ from outbox_dev.kubernetes.control_plane import ControlPlane
 from outbox_dev.mongo import MongoDB
 from outbox_dev.mongod import mongod
 from outbox_dev.processes import Processes
+
+# No time limit an example: a busy machine is no fault of the code. CI tries the same examples each time, so that it
+# judges a change and not its luck; everywhere else they are new ones.
+settings.register_profile("everywhere", deadline=None)
+settings.register_profile("ci", deadline=None, derandomize=True)
+settings.load_profile("ci" if os.environ.get("CI") else "everywhere")
 
 # What each fixture needs to have downloaded or built.
 _PREPARE: dict[str, Callable[[], object]] = {
