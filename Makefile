@@ -78,7 +78,7 @@ test: check ## All checks, unit and integration tests, coverage gate
 	@$(BIN)/coverage report --include='$(PURE)' --fail-under=100
 
 e2e: install ## Tests with real pods on a kind cluster
-	@$(BIN)/python -m outbox_dev.e2e --junitxml=.build/junit-e2e.xml
+	@$(BIN)/python -m outbox_dev.e2e --junitxml=.build/junit-e2e.xml $(ARGS)
 
 clean: ## Remove the virtual environment and build results (not the download cache)
 	@rm -rf $(VENV) .build
