@@ -1,5 +1,7 @@
 """The operator in a cluster, as a user would have it: images loaded, chart installed by Helm, rollout awaited."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 from outbox_dev import images
 from outbox_dev.kubernetes import cluster as clusters
 from outbox_dev.kubernetes import tools
@@ -14,15 +16,17 @@ DEPLOYMENT = f"deployment/{RELEASE}"
 
 
 def cluster_with_images() -> Cluster:
-    """Bring the cluster up, build the images and load them; each only where it is not done yet.
+    """Bring the cluster up while the images are built, and load them; each only where it is not done yet.
 
     Raises:
         SetupError: something is missing on this machine, or a step failed.
     """
     processes = Processes(state_dir())
-    cluster = clusters.up(processes)
     engine = clusters.engine_for_images(processes)
-    images.build(engine)
+    with ThreadPoolExecutor(1) as pool:
+        built = pool.submit(images.build, engine)
+        cluster = clusters.up(processes)
+        built.result()
     images.load(cluster, engine)
     return cluster
 
