@@ -3,7 +3,7 @@
 import json
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from outbox_api.names import API_VERSION, KIND
@@ -40,7 +40,6 @@ class Shop:
     kafka: Kafka
     uri: str
     secret: str = "orders-mongo"
-    created: list[str] = field(default_factory=list)
 
     def kubectl(self, *args: str) -> str:
         return self.cluster.kubectl(f"--namespace={self.namespace}", *args)

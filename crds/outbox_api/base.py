@@ -47,6 +47,7 @@ def _text(value: object) -> object:
 
 
 ShortText = Annotated[str, StringConstraints(min_length=1, max_length=253)]
+LabelValue = Annotated[str, StringConstraints(max_length=63)]
 LongText = Annotated[str, StringConstraints(min_length=1, max_length=1024)]
 Duration = Annotated[
     str,

@@ -12,7 +12,6 @@ from outbox_dev.progress import step
 
 RELEASE = "outbox-relay-operator"
 NAMESPACE = "outbox-system"
-DEPLOYMENT = f"deployment/{RELEASE}"
 
 
 def cluster_with_images() -> Cluster:
@@ -53,8 +52,3 @@ def install_operator(cluster: Cluster) -> None:
             "--timeout=120s",
             timeout=180,
         )
-
-
-def uninstall_operator(cluster: Cluster) -> None:
-    """Remove the chart's release; the CRD and its resources stay, as the chart's default says."""
-    cluster.run(tools.helm(), "uninstall", RELEASE, f"--namespace={NAMESPACE}", "--wait", timeout=120)

@@ -1,6 +1,7 @@
 """Whether this process could lead: its configuration is read, and source and sink were reached once."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 
 import structlog
 from aiokafka.errors import KafkaError
@@ -34,7 +35,7 @@ class Readiness:
             group.create_task(self._until_reached("source", self._reach_source))
             group.create_task(self._until_reached("sink", self._reach_sink))
 
-    async def _until_reached(self, what: str, reach_it) -> None:  # type: ignore[no-untyped-def]
+    async def _until_reached(self, what: str, reach_it: Callable[[], Awaitable[str | None]]) -> None:
         while (why := await reach_it()) is not None:
             if self._missing[what] != why:
                 self._missing[what] = why

@@ -16,6 +16,7 @@ from outbox_dev.kubernetes.control_plane import ControlPlane
 from outbox_dev.paths import repo_root
 from outbox_dev.processes import Process, Processes
 
+from .clock import Clock
 from .cluster import Cluster, eventually, log_lines
 
 CHART = repo_root() / "charts" / "outbox-relay-operator"
@@ -199,3 +200,8 @@ def audit(cluster: Cluster, operator: OperatorProcess) -> Audit:
     found = Audit(cluster, operator.user)
     found.mark()
     return found
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()

@@ -7,18 +7,7 @@ import pytest
 from outbox_operator import hearing as module
 from outbox_operator.hearing import PATIENCE, Hearing
 
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
+from .clock import Clock
 
 
 @pytest.fixture

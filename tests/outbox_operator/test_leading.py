@@ -14,6 +14,8 @@ from outbox_operator.leading import Elector, NotLeaderError
 from outbox_operator.settings import LeaseSettings
 from outbox_operator.watchdog import Watchdog
 
+from .clock import Clock
+
 
 class Server(Kube):
     """One Lease, with the server's rule that a replacement must name the current version."""
@@ -57,22 +59,9 @@ class Server(Kube):
         return str(self.lease["spec"]["holderIdentity"])
 
 
-class Clock:
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 @pytest.fixture
 def server() -> Server:
     return Server()
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
 
 
 @pytest.fixture(autouse=True)

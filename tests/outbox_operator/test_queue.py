@@ -8,18 +8,7 @@ from hypothesis import strategies as st
 
 from outbox_operator.queue import Backoff, KeyedQueue
 
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
+from .clock import Clock
 
 
 @pytest.fixture

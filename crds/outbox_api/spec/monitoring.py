@@ -1,12 +1,8 @@
 """Scraping and alerts."""
 
-from typing import Annotated
+from pydantic import Field
 
-from pydantic import Field, StringConstraints
-
-from outbox_api.base import Duration, Model, section
-
-LabelValue = Annotated[str, StringConstraints(max_length=63)]
+from outbox_api.base import Duration, LabelValue, Model, section
 
 
 class PodMonitor(Model):

@@ -6,6 +6,7 @@ from pydantic import Field, StringConstraints
 
 from outbox_api.base import (
     Duration,
+    LabelValue,
     LongText,
     Model,
     ObjectName,
@@ -17,7 +18,6 @@ from outbox_api.base import (
     section,
 )
 
-LabelValue = Annotated[str, StringConstraints(max_length=63)]
 EnvName = Annotated[str, StringConstraints(pattern=r"^[-._a-zA-Z][-._a-zA-Z0-9]*$", max_length=253)]
 
 
